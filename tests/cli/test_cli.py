@@ -226,15 +226,15 @@ def test_what_a_kind_of_model_cannot_do_is_no_failure_and_a_reason_takes_one_lin
 
 def test_words_that_are_near_are_named(capsys):
     for words, near in (
-        (["rnu"], "'run'"),
-        (["run", "-m", "x", "--pasages", "4"], "'--passages'"),
-        (["list", "task"], "'tasks'"),
-        (["data", "imprt"], "'import'"),
+        (["rnu"], '"run"'),
+        (["run", "-m", "x", "--pasages", "4"], "--passages"),
+        (["list", "task"], '"tasks"'),
+        (["data", "imprt"], '"import"'),
     ):
         with pytest.raises(SystemExit) as stopped:
             cli.main(words)
         assert stopped.value.code == 2
-        assert f"(did you mean {near}" in capsys.readouterr().err
+        assert f"Did you mean {near}?" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -459,7 +459,7 @@ def test_sweep(tmp_path, capsys, monkeypatch):
     assert "say nothing about the published benchmark" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         cli.main(["runs", "sweep", "sophia"])
-    assert "choose from" in capsys.readouterr().err
+    assert "Choose from" in capsys.readouterr().err
 
 
 @pytest.mark.slow
