@@ -170,8 +170,8 @@ def refuse(error: CycloptsError, function: Callable[..., Any] | None = None) -> 
     name = name_of(function) if function else " ".join(error.command_chain or ())
     chain = f"patent-mteb {name}".rstrip()
     error.verbose = False
-    problem = str(error).rstrip(".")
-    message = f"{problem}{'' if problem.endswith('?') else '.'} Remedy: see '{chain} --help'."
+    end = "" if str(error).endswith((".", "?")) else "."
+    message = f"{error}{end} Remedy: see '{chain} --help'."
     common.finish(name, 2, "UsageError", message)
     common.warn(Text(f"{chain}:", style="bold red"), message)
     raise SystemExit(2) from error
