@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -241,8 +240,6 @@ class _Bar:
 Families = Literal["given", "joined", "application", "simple", "extended"]
 """Those of :mod:`patent_mteb.patents.families`, which ``--help`` does not import."""
 
-_WIDTH = 80
-
 
 @command("data inspect", "patent-mteb data inspect records")
 def inspect(
@@ -284,7 +281,7 @@ def _show_records(found: Inspection) -> None:
     for rule, count in found.joined_by.items():
         if count:
             joined = "are joined" if found.family_definition == "joined" else "--families joined would join"
-            _say_wrapped(f"  {count:,} given families {joined} to another by ", RULES[rule])
+            common.say(f"  {count:,} given families {joined} to another by {RULES[rule]}")
     for name, (first, last) in found.dates.items():
         common.say(f"  {name.replace('_', ' ')} {first} to {last}")
     for what, counts in (("offices", found.offices), ("languages", found.languages)):
@@ -309,7 +306,7 @@ def _show_records(found: Inspection) -> None:
         common.say()
         where = f"{same.groups:,} texts (title and abstract) occur in several families,"
         cite = f"{same.citing:,} of these cite, and a search finds their duplicates (--set twins=merge, or drop)."
-        _say_wrapped("", f"{where} {same.publications:,} publications of {same.families:,} families; {cite}")
+        common.say(f"{where} {same.publications:,} publications of {same.families:,} families; {cite}")
 
 
 def _show_citations(found: Inspection) -> None:
@@ -344,14 +341,16 @@ def _show_plans(found: Inspection, places: Sequence[str]) -> None:
     for plan in found.plans:
         common.say()
         if not plan.possible:
-            _say_wrapped(f"{plan.benchmark} cannot be built: ", plan.problem.removeprefix(f"{plan.benchmark}: "))
+            common.say(f"{plan.benchmark} cannot be built: {plan.problem.removeprefix(f'{plan.benchmark}: ')}")
         else:
             few = f" ({plan.queries:,} queries or rows of its headline task are few)" if plan.few else ""
             common.say(f"{plan.benchmark}{few}:")
             settings = [f"--set {shlex.quote(setting)}" for setting in found.settings_of(plan)]
-            _say_command([f"patent-mteb data build {plan.recipe}", *map(shlex.quote, places), "--out ROOT", *settings])
+            words = [f"  patent-mteb data build {plan.recipe}", *map(shlex.quote, places), "--out ROOT", *settings]
+            common.say(" ".join(words))
         if plan.lacking:
-            _say_wrapped("  no record has ", "; ".join(f"{name} (for {use})" for name, use in plan.lacking.items()))
+            lacking = "; ".join(f"{name} (for {use})" for name, use in plan.lacking.items())
+            common.say(f"  no record has {lacking}")
 
 
 def _plan_rows(plan: Plan) -> Iterator[tuple[str, ...]]:
@@ -367,25 +366,8 @@ def _plan_rows(plan: Plan) -> Iterator[tuple[str, ...]]:
 
 def _say_counts(what: str, counts: Mapping[str, int]) -> None:
     if set(counts) - {""}:
-        _say_wrapped(f"  {what}: ", ", ".join(f"{name or 'not said'} {count:,}" for name, count in counts.items()))
-
-
-def _say_wrapped(head: str, text: str) -> None:
-    whole: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-    for line in textwrap.wrap(head + text, _WIDTH, subsequent_indent="    ", **whole):
-        common.say(line)
-
-
-def _say_command(words: Sequence[str]) -> None:
-    """Print a command that can be pasted: all lines but the last end with a backslash."""
-    line, *others = words
-    line = f"  {line}"
-    for word in others:
-        if len(line) + len(word) + 3 > _WIDTH:
-            common.say(f"{line} \\")
-            line = "   "
-        line += f" {word}"
-    common.say(line)
+        named = ", ".join(f"{name or 'not said'} {count:,}" for name, count in counts.items())
+        common.say(f"  {what}: {named}")
 
 
 _STYLES = {"error": "bold red", "note": "yellow", "ok": "green"}
