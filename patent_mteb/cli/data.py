@@ -428,7 +428,7 @@ def build(
     identity = dataset.Identity(name, data_version, owner, licence)
     collection = read_collection(patents, citations)
     with recipes.within_budget(memory, benchmark, len(collection.patents)):
-        log = recipes.run_on(benchmark, collection, root, list(changes), identity)
+        log = recipes.run(benchmark, collection, root, list(changes), identity)
     common.show_steps(log)
     for phrase in log.deviations:
         common.say(f"differs from the paper: {phrase}")

@@ -43,7 +43,6 @@ from patent_mteb.patents.near_duplicates import (
     with_near_duplicates,
 )
 from patent_mteb.patents.on_disk import publications
-from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes import dataset
 from patent_mteb.recipes.log import BuildLog, counts_note
 from patent_mteb.recipes.needs import Need, deviations
@@ -176,18 +175,6 @@ def within_budget(budget: float | None, recipe: str, publications: int) -> Itera
 
 
 def run(
-    recipe: str,
-    patents: Sequence[Patent],
-    citations: Sequence[Citation],
-    root: Path,
-    settings: Sequence[str] = (),
-    identity: dataset.Identity = dataset.UNNAMED,
-) -> BuildLog:
-    """Run a recipe by name on records (see :func:`run_on`)."""
-    return run_on(recipe, Collection(patents, citations), root, settings, identity)
-
-
-def run_on(
     recipe: str,
     collection: Collection,
     root: Path,
