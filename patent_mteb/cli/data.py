@@ -23,14 +23,12 @@ from patent_mteb.cli.options import (
     SEVERAL,
     WHOLE,
     Engine,
-    Folder,
     LanguageModel,
     Memory,
     Session,
     Settings,
     Shard,
     exclusive,
-    folder_of,
 )
 from patent_mteb.errors import DataError
 
@@ -346,7 +344,7 @@ def _show_plans(found: Inspection, places: Sequence[str]) -> None:
             few = f" ({plan.queries:,} queries or rows of its headline task are few)" if plan.few else ""
             common.say(f"{plan.benchmark}{few}:")
             settings = [f"--set {shlex.quote(setting)}" for setting in found.settings_of(plan)]
-            words = [f"  patent-mteb data build {plan.recipe}", *map(shlex.quote, places), "--out ROOT", *settings]
+            words = [f"  patent-mteb data build {plan.recipe}", *map(shlex.quote, places), "ROOT", *settings]
             common.say(" ".join(words))
         if plan.lacking:
             lacking = "; ".join(f"{name} (for {use})" for name, use in plan.lacking.items())
@@ -379,17 +377,16 @@ _WRITER = Group("Writer", help="One of the two is required.", validator=exclusiv
     "data build",
     "patent-mteb data build wipo_at records ROOT --name Acme",
     "patent-mteb data build dapfam --settings",
-    requires={"patents": "PATENTS"},
+    requires={"patents": "PATENTS", "citations": "FOLDER"},
     unless=("settings",),
 )
 def build(
     benchmark: str,
     patents: Path | None = None,
     citations: Path | None = None,
-    folder: Annotated[Path | None, Parameter(metavar="DIR")] = None,
+    folder: Path | None = None,
     /,
     *,
-    out: Annotated[Folder, Parameter(help="Directory for PATENT_MTEB_DATA, with a folder for each benchmark.")] = None,
     changes: Settings = (),
     name: str = "",
     owner: str = "",
@@ -405,7 +402,7 @@ def build(
         benchmark: Benchmark, such as WIPO-AT, or the module of your own recipe.
         patents: Records directory of 'patent-mteb data import', or patents.parquet or patents.jsonl.
         citations: citations.parquet or citations.jsonl, where the patents are one file; optional.
-        folder: The same as --out.
+        folder: Directory for PATENT_MTEB_DATA, with a folder for each benchmark.
         name: Name of the data set and prefix of its tasks, such as Acme; without it the directory's.
         owner: Owner of the data.
         licence: Licence of the data.
@@ -420,11 +417,11 @@ def build(
         rows = [(one.name, one.type, one.default, one.description) for one in recipes.settings(benchmark)]
         common.show(("setting", "type", "default", "description"), rows)
         return 0
-    if folder is None and out is None:  # the last argument is the folder
+    if folder is None:  # the last argument is the folder
         citations, folder = None, citations
-    assert patents is not None
+    assert patents is not None and folder is not None
     recipes.check_settings(benchmark, list(changes))  # refuses an invalid setting before the records are read
-    root = folder_of(out, folder).resolve()
+    root = folder.resolve()
     identity = dataset.Identity(name, data_version, owner, licence)
     collection = read_collection(patents, citations)
     with recipes.within_budget(memory, benchmark, len(collection.patents)):

@@ -74,7 +74,7 @@ def trial(
     status = steps.run("data", "import", list, "--out", records, *(("--map", map) if map else ()), shown=True)
     common.say("2 of 4: choose what to measure, and build its tables")
     recipe, settings, task = _chosen(list, folder, records, data, name)
-    build = ["data", "build", recipe, records, "--out", data, "--name", name]
+    build = ["data", "build", recipe, records, data, "--name", name]
     steps.run(*build, *(word for setting in settings for word in ("--set", setting)), done=_is_built(folder, data))
     models = [("bm25", "a keyword search"), *small_model(model)]
     common.say(f"3 of 4: search the patents that each query cites (task {task})")

@@ -276,9 +276,6 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 def _query_filters(complete: Mapping[str, _Outline], graph: FamilyGraph, params: Params) -> list[Filter[_Outline]]:
     """Return the filters of query families (§3.3, §4.2)."""
 
-    def late_enough(family: _Outline) -> bool:
-        return family.earliest_claim is None or family.earliest_claim >= params.earliest_claim
-
     def cited(family: _Outline) -> bool:
         linked = graph.linked(family.id)
         return len(linked) >= params.min_citations and any(other in complete for other in linked)
@@ -286,10 +283,14 @@ def _query_filters(complete: Mapping[str, _Outline], graph: FamilyGraph, params:
     most = max((len(graph.linked(key)) for key in complete), default=0)
     lower = f"lower min_citations (the most that a family has is {most})"
     dated = filters_of(NEEDS, params.require, {"filing_date": lambda family: family.earliest_claim is not None})
-    since = f"with an earliest claim since {params.earliest_claim}"
+    since = params.earliest_claim
     return [
         *dated,
-        Filter(since, late_enough, "set earliest_claim to an earlier day"),
+        Filter(
+            f"with an earliest claim since {since}",
+            lambda family: family.earliest_claim is None or family.earliest_claim >= since,
+            "set earliest_claim to an earlier day",
+        ),
         Filter(f"with at least {params.min_citations} citations", cited, lower if most else MATCH_THEM),
     ]
 

@@ -365,7 +365,7 @@ def test_report_and_export(tmp_path, capsys):
     assert cli.main(["publish", "results", str(tmp_path / "results"), str(tmp_path / "exported")]) == 1
     streams = capsys.readouterr()
     assert "0 results exported" in streams.out and "measured on the built-in sample" in streams.err
-    assert cli.main(["publish", "results", str(tmp_path / "results"), "--out", str(tmp_path / "exported")]) == 1
+    assert cli.main(["publish", "results", str(tmp_path / "results"), str(tmp_path / "exported")]) == 1
     assert "0 results exported" in capsys.readouterr().out
 
 

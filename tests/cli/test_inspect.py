@@ -39,7 +39,7 @@ def test_the_commands_of_the_page_run(records, tmp_path, capsys):
     assert len(commands) >= 3
     for command in commands:
         words = shlex.split(command)
-        words[words.index("--out") + 1] = str(tmp_path / words[2])
+        words[words.index("ROOT")] = str(tmp_path / words[2])
         assert cli.main(words[1:]) == 0
 
 

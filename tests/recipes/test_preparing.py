@@ -250,7 +250,7 @@ def test_a_records_directory_and_patents_without_citations(tmp_path, capsys):
     )
     write_records(tmp_path / "citations.jsonl", Citation, TEN_CITATIONS)
     pair = [str(tmp_path / "patents.jsonl"), str(tmp_path / "citations.jsonl")]
-    assert cli.main(["data", "build", "wipo_at", *pair, "--out", str(tmp_path / "out")]) == 0
+    assert cli.main(["data", "build", "wipo_at", *pair, str(tmp_path / "out")]) == 0
     assert len(read_beir(tmp_path / "out/WIPO-AT").queries) == 5
 
 
