@@ -61,8 +61,8 @@ from patent_mteb.patents.records import (
 from patent_mteb.readers.records_directory import read_accounts
 from patent_mteb.recipes import beir, dataset
 from patent_mteb.recipes import open_layout as layout
-from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.open_ep import KINDS, LANGUAGES, text_folder
+from patent_mteb.recipes.steps import BuildLog
 
 MANIFEST = "manifest"
 _Record = TypeVar("_Record")

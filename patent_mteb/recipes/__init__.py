@@ -8,7 +8,7 @@ A recipe is a module with these names:
 * ``SAMPLE``: the settings for the built-in sample.
 * ``Params``, optional: a frozen dataclass of its settings (:mod:`patent_mteb.recipes.parameters`). The defaults are the
   paper's.
-* ``NEEDS``, optional: the fields that it reads (:mod:`patent_mteb.recipes.needs`).
+* ``NEEDS``, optional: the fields that it reads (:mod:`patent_mteb.recipes.steps`).
 * ``COMMON``, optional: its defaults of the settings of every recipe (:class:`.Common`).
 * ``EACH_CITATION``, optional: True if it reads every citation of a pair. Otherwise it receives the strongest, with the
   claims and passages of all.
@@ -44,9 +44,8 @@ from patent_mteb.patents.near_duplicates import (
 )
 from patent_mteb.patents.on_disk import publications
 from patent_mteb.recipes import dataset
-from patent_mteb.recipes.log import BuildLog, counts_note
-from patent_mteb.recipes.needs import Need, deviations
 from patent_mteb.recipes.parameters import Setting, read_params, settings_of, written
+from patent_mteb.recipes.steps import BuildLog, Need, counts_note, deviations
 
 RECIPES = ("wipo_at", "dapfam", "patenteb", "sophia", "patentmap")  # recipes of the papers' benchmarks
 

@@ -36,10 +36,9 @@ from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
-from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, filters_of
 from patent_mteb.recipes.parameters import Count, Positive
 from patent_mteb.recipes.sampling import grouped, sample_others, sample_queries
+from patent_mteb.recipes.steps import MATCH_THEM, BuildLog, Filter, Funnel, Need, filters_of
 
 
 def tfidf_vectorizer(frequency: Mapping[str, int], n_texts: int, **options: Any) -> Any:

@@ -23,7 +23,7 @@ import pyarrow as pa
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, read_parquet
 from patent_mteb.patents.records import Label
-from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.steps import BuildLog
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,9 @@ from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean
 from patent_mteb.recipes import AS_GIVEN, open_us
-from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.open_citations import Header, Judgement
 from patent_mteb.recipes.open_layout import document_of
+from patent_mteb.recipes.steps import BuildLog
 
 LANGUAGES = ("de", "en", "fr")  # the official languages of the EPO
 

@@ -42,8 +42,6 @@ from patent_mteb.patents.records import Citation, Description, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import Common
 from patent_mteb.recipes import open_layout as layout
-from patent_mteb.recipes.log import BuildLog, counts_note
-from patent_mteb.recipes.needs import Need
 from patent_mteb.recipes.open_citations import (
     Header,
     Judgement,
@@ -55,6 +53,7 @@ from patent_mteb.recipes.open_citations import (
 )
 from patent_mteb.recipes.parameters import Positive
 from patent_mteb.recipes.sampling import fill_up, sample_queries
+from patent_mteb.recipes.steps import BuildLog, Need, counts_note
 from patent_mteb.sample import load_examined
 
 NAME = "PatentOpenUS"

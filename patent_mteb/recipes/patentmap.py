@@ -60,11 +60,13 @@ from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.dapfam import tfidf_vectorizer
-from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import (
+from patent_mteb.recipes.parameters import Count, Positive, Share
+from patent_mteb.recipes.sampling import grouped, ipc_section
+from patent_mteb.recipes.steps import (
     CATEGORIES,
     FIELDS,
     MATCH_THEM,
+    BuildLog,
     Filter,
     Funnel,
     Need,
@@ -72,8 +74,6 @@ from patent_mteb.recipes.needs import (
     note_ungraded,
     within,
 )
-from patent_mteb.recipes.parameters import Count, Positive, Share
-from patent_mteb.recipes.sampling import grouped, ipc_section
 
 logger = logging.getLogger(__name__)
 FILES = {"train": "train_512.csv", "test": "test_512.csv"}  # file of each split

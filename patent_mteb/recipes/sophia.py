@@ -57,19 +57,20 @@ from patent_mteb.patents.summaries import Filling, read_summaries
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.beir import title_and_text, write_beir
 from patent_mteb.recipes.graph import SparseRows
-from patent_mteb.recipes.log import BuildLog, counts_note
-from patent_mteb.recipes.needs import (
+from patent_mteb.recipes.parameters import Count, Positive
+from patent_mteb.recipes.sampling import grouped, ipc_section, shares
+from patent_mteb.recipes.steps import (
     CATEGORIES,
     MATCH_THEM,
+    BuildLog,
     Filter,
     Funnel,
     Need,
+    counts_note,
     filters_of,
     note_ungraded,
     within,
 )
-from patent_mteb.recipes.parameters import Count, Positive
-from patent_mteb.recipes.sampling import grouped, ipc_section, shares
 
 _INVENTION = (
     r"(?:present |instant |subject |claimed )?(?:inventions?|disclosures?|applications?|technolog(?:y|ies)|utility"

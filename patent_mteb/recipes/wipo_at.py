@@ -60,10 +60,9 @@ from patent_mteb.recipes.label_sets import (
     read_labels,
     refuse_straddling,
 )
-from patent_mteb.recipes.log import BuildLog, counts_note
-from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need
 from patent_mteb.recipes.parameters import Positive, Share
 from patent_mteb.recipes.sampling import grouped, sample_queries, stratum
+from patent_mteb.recipes.steps import MATCH_THEM, BuildLog, Filter, Funnel, Need, counts_note
 
 VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull", "DWPITA")
 

@@ -7,7 +7,7 @@ from small_data import TEN_PATENTS
 from patent_mteb import sample
 from patent_mteb.patents.records import Label, Patent
 from patent_mteb.recipes.label_sets import LABEL_SETS, LabelSet, label_sets
-from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.steps import BuildLog
 
 
 def named(*rows):

@@ -13,8 +13,7 @@ from patent_mteb import recipes, sample
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.records import Description
-from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import FIELDS, Filter, Funnel, deviations, required
+from patent_mteb.recipes.steps import FIELDS, BuildLog, Filter, Funnel, deviations, required
 
 BLANK = {
     "title": {"title": ""},

@@ -19,7 +19,7 @@ from patent_mteb.patents.on_disk import stored
 from patent_mteb.patents.records import Citation, Patent, write_records
 from patent_mteb.recipes import Common, prepare
 from patent_mteb.recipes.beir import read_beir
-from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.steps import BuildLog
 
 
 def steps(log):

@@ -21,10 +21,9 @@ from patent_mteb.patents.records import Citation, Claim, Patent
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Fragments, Role, extract
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
-from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import FIELDS, MATCH_THEM, Filter, Funnel, Need, filters_of
 from patent_mteb.recipes.parameters import Bounds, Count, Positive, Share
 from patent_mteb.recipes.sampling import grouped, random_key
+from patent_mteb.recipes.steps import FIELDS, MATCH_THEM, BuildLog, Filter, Funnel, Need, filters_of
 
 NEEDS = (
     Need("title", "every text; title2full", drops="families"),
