@@ -183,7 +183,6 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def arguments(name: str) -> list[Argument]:
-    """The arguments of a command."""
     found = app.parse_commands(name.split())[1][-1].assemble_argument_collection(parse_docstring=True)
     return [argument for argument in found if argument.show]
 

@@ -65,7 +65,6 @@ fields."""
 
 
 def view_text(patent: Patent, view: str, separator: str = " ") -> str:
-    """Return the text of one view of a patent."""
     if view not in VIEW_SECTIONS:
         raise KeyError(f"unknown view {view!r}; known are {', '.join(VIEW_SECTIONS)}")
     return join_sections((SECTIONS[name](patent) for name in VIEW_SECTIONS[view]), separator)

@@ -337,7 +337,6 @@ def number_of(record: Patent | Citation | Relation) -> str:
 
 
 def publications(root: Path, parts: Collection[str]) -> set[str]:
-    """Return the publications of some parts."""
     paths = [path for part in parts if (path := part_path(root, "patents", part)).exists()]
     return {number for path in paths for number in pq.read_table(path, columns=[_OWN[Patent]])[0].to_pylist()}
 

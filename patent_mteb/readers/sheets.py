@@ -201,7 +201,6 @@ def form_of(path: Path) -> str:
 def open_sheet(
     path: Path, wanted: Callable[[str], bool] = bool, preamble: int | None = None, delimiter: str = "", sheet: str = ""
 ) -> Sheet:
-    """Open a table."""
     form = form_of(path)
     if form in ("jsonl", "json", "parquet"):
         return _objects(path, form, wanted)

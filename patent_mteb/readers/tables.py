@@ -500,7 +500,6 @@ def readers() -> list[Reader]:
 
 
 def reader_of(columns: ColumnMap) -> Reader:
-    """Return the reader of a column map."""
     wanted = set(map(_folded, columns.recognised_by))
 
     def sniff(path: Path) -> bool:

@@ -114,7 +114,6 @@ def _normal(number: str) -> str:
 
 
 def read_truth(path: Path) -> list[Sample]:
-    """Read the published samples."""
     samples: list[Sample] = []
     seen: dict[str, int] = {}
     for row, fields in json_lines(path):

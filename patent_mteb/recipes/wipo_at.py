@@ -160,7 +160,6 @@ def field_texts(patent: Patent, names: Sequence[str]) -> list[str]:
 
 
 def metadata_table(documents: Sequence[Document], split: Mapping[str, str]) -> pa.Table:
-    """Return ``metadata.parquet``."""
     strings = pa.list_(pa.string())
     return pa.table(
         {
