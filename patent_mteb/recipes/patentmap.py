@@ -519,7 +519,7 @@ def _subclasses(patent: Patent) -> tuple[str, ...]:
 
 def _labelled(patent: Patent) -> tuple[str, list[str]]:
     """Return text and valid IPC codes, in compact form, of a patent."""
-    codes = [str(ipc.parse(code)) for code in patent.ipc if ipc.codes_at([code], "section").codes]
+    codes = [ipc.parse(code)[-1] for code in patent.ipc if ipc.codes_at([code], "section").codes]
     return views.join_sections((patent.title, patent.abstract), SEPARATOR), codes
 
 

@@ -246,7 +246,7 @@ def _readable(codes: Iterable[str]) -> list[str]:
     """Return the distinct normalised codes of class level or below, in order."""
     codes = list(codes)
     unusable = set(ipc.codes_at(codes, "ipc3").unusable)
-    return list(dict.fromkeys(str(ipc.parse(code)) for code in codes if code not in unusable))
+    return list(dict.fromkeys(ipc.parse(code)[-1] for code in codes if code not in unusable))
 
 
 def _sorted(members: Sequence[Patent]) -> list[Patent]:
