@@ -20,7 +20,6 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice, pairwise
-from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from patent_mteb.errors import temporary_files
@@ -61,9 +60,9 @@ class _Stored(Sequence[_Record]):
 class DiskList(_Stored[_Record]):
     """An append-only list of records in a temporary file. Each access unpickles a new object."""
 
-    def __init__(self, records: Iterable[_Record] = (), folder: Path | None = None) -> None:
+    def __init__(self, records: Iterable[_Record] = ()) -> None:
         with temporary_files():
-            self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (as long as the records are needed)
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the records are needed)
         self._ends = array("q", [0])
         for record in records:
             self.append(record)

@@ -32,7 +32,8 @@ def _split(stream: IO[bytes]) -> Iterator[bytes]:
     """Yield each exchange document of a DOCDB file as a document of its own.
 
     Each starts with the text of the file up to the tag of the container, so that encoding, namespaces and checks of the
-    document type are the same. An element without an end tag ends at the start of the next one.
+    document type are the same. An element without an end tag ends at the start of the next one. Text behind the
+    container is a document too.
     """
     head = tail = b""
     for piece in split_before(stream, _ELEMENT):
@@ -43,6 +44,8 @@ def _split(stream: IO[bytes]) -> Iterator[bytes]:
             rest = b"".join(after)
         if opened := _CONTAINER.search(rest):
             head, tail = rest[: opened.end()].lstrip(), b"</" + opened[1] + b">"
+        elif rest.strip():
+            yield rest
 
 
 _ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")

@@ -30,8 +30,8 @@ def patents():
     return sample.load()[0][:300]
 
 
-def test_records_read_equal_records_written(patents, tmp_path):
-    records = DiskList(patents[:200], tmp_path)
+def test_records_read_equal_records_written(patents):
+    records = DiskList(patents[:200])
     positions = random.Random(0).sample(range(200), 50)
     assert [records[position] for position in positions] == [patents[position] for position in positions]
     for patent in patents[200:]:
@@ -70,9 +70,10 @@ def test_a_full_disk_is_one_message(write, monkeypatch):
     assert "TMPDIR=FOLDER" in caught.value.remedy
 
 
-def test_a_folder_that_is_missing_is_one_message(tmp_path):
+def test_a_folder_that_is_missing_is_one_message(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match="temporary files cannot be written"):
-        on_disk.DiskList([], tmp_path / "nowhere")
+        on_disk.DiskList()
 
 
 def test_records_go_to_a_file_if_they_exceed_the_limit():
