@@ -32,7 +32,7 @@ _SORTED_AT_ONCE = 100_000
 
 
 class _Stored(Sequence[_Record]):
-    """A sequence that equals any other sequence of equal items."""
+    """A sequence whose items are read from a file."""
 
     @abstractmethod
     def _at(self, position: int) -> _Record:
@@ -46,15 +46,6 @@ class _Stored(Sequence[_Record]):
         if isinstance(position, slice):
             return [self._at(one) for one in range(len(self))[position]]
         return self._at(range(len(self))[position])
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Sequence)
-            and len(self) == len(other)
-            and all(one == its for one, its in zip(self, other, strict=True))
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class DiskList(_Stored[_Record]):

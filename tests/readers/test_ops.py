@@ -181,7 +181,6 @@ def test_errors_in_a_docdb_file_affect_one_document(tmp_path, monkeypatch, chunk
 
 @pytest.mark.slow
 def test_a_large_docdb_file_needs_no_more_memory_than_a_document(tmp_path, monkeypatch):
-    monkeypatch.setattr(ops, "_CHUNK", 1 << 16)
     monkeypatch.setattr(xml, "_CHUNK", 1 << 16)
     path = tmp_path / "docdb.xml"
     text = f'<exch:abstract lang="en"><exch:p>{"pump" * 10_000}</exch:p></exch:abstract>'
