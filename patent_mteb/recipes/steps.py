@@ -65,9 +65,9 @@ class BuildLog:
         logger.warning("%s: %s", self.benchmark, problem)
 
 
-def counts_note(counts: Mapping[str, int], separator: str = "; ") -> str:
+def counts_note(counts: Mapping[str, int]) -> str:
     """Return the counts above zero as a note: ``2 within a family; 1 without a date``."""
-    return separator.join(f"{number} {what}" for what, number in counts.items() if number)
+    return "; ".join(f"{number} {what}" for what, number in counts.items() if number)
 
 
 _Item = TypeVar("_Item")
