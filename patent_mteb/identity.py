@@ -294,11 +294,9 @@ _NOT_LOADED = (*_DESCRIPTIONS, *_TRAINER, "events.out.tfevents*")
 """Files of a checkpoint that no loader reads: descriptions, and the state of a trainer."""
 
 
-META = "model_meta.json"
-"""mteb's file with the description of a model, next to its results."""
+META = "model_meta.json"  # mteb's file with the description of a model, next to its results
 
-NO_REVISION = "no_revision_available"
-"""What mteb writes where a model has no revision."""
+NO_REVISION = "no_revision_available"  # what mteb writes where a model has no revision
 
 
 def model_folder(model: str) -> str:

@@ -122,7 +122,7 @@ NOT_RUN = {
     "patent-mteb edition audit PANORAMA --edition edition": _PANORAMA,
     "patent-mteb edition build open-ep records edition --window 2020Q1": _EUROPE,
     "PATENT_MTEB_DATA=edition patent-mteb run -m MODEL -b PatentOpenEP2020Q1 --out results": _EUROPE,
-    "patent-mteb data build novelty records --out tables --set truth=test.jsonl --set documents=100000": (
+    "patent-mteb data build novelty records tables --set truth=test.jsonl --set documents=100000": (
         "tests/tasks/test_novelty.py builds it"
     ),
     "patent-mteb data import pap2pat/patents.jsonl.gz --out pap2pat": (

@@ -9,18 +9,9 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from cyclopts import App, Argument, CycloptsError, Group, Parameter
-from cyclopts.exceptions import (
-    CoercionError,
-    MissingArgumentError,
-    UnknownCommandError,
-    UnknownOptionError,
-    UnusedCliTokensError,
-    ValidationError,
-)
 from rich.text import Text
 
 from patent_mteb.cli import common
-from patent_mteb.errors import did_you_mean
 
 Function = TypeVar("Function", bound=Callable[..., int])
 
@@ -178,7 +169,9 @@ def refuse(error: CycloptsError, function: Callable[..., Any] | None = None) -> 
     """Print a usage error and exit with status 2."""
     name = name_of(function) if function else " ".join(error.command_chain or ())
     chain = f"patent-mteb {name}".rstrip()
-    message = f"{_usage(error)}. Remedy: see '{chain} --help'."
+    error.verbose = False
+    end = "" if str(error).endswith((".", "?")) else "."
+    message = f"{error}{end} Remedy: see '{chain} --help'."
     common.finish(name, 2, "UsageError", message)
     common.warn(Text(f"{chain}:", style="bold red"), message)
     raise SystemExit(2) from error
@@ -190,7 +183,6 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def arguments(name: str) -> list[Argument]:
-    """The arguments of a command."""
     found = app.parse_commands(name.split())[1][-1].assemble_argument_collection(parse_docstring=True)
     return [argument for argument in found if argument.show]
 
@@ -206,37 +198,3 @@ def _current(words: Sequence[str]) -> list[str]:
         if found:
             words.insert(1, words.pop(found))
     return words
-
-
-def _usage(error: CycloptsError) -> str:
-    """A usage error in the words of this project's messages."""
-    error.verbose = False
-    chain = " ".join(error.command_chain or ())
-    if isinstance(error, UnknownCommandError) and error.unused_tokens:
-        word = error.unused_tokens[0]
-        names = [name.removeprefix(chain).split()[0] for name in COMMANDS if name.startswith(chain)]
-        known = ", ".join(dict.fromkeys(names))
-        return f"there is no command '{word}'{did_you_mean(word, [*names, *RENAMED])}; choose from {known}"
-    if isinstance(error, UnknownOptionError):
-        word = (error.token.keyword or error.token.value).partition("=")[0]
-        names = [name for argument in error.argument_collection for name in argument.names if name.startswith("--")]
-        return f"there is no option '{word}'{did_you_mean(word, names)}"
-    if isinstance(error, CoercionError) and error.argument and error.token:
-        word, choices = error.token.value, error.argument.get_choices()
-        if choices:
-            known = ", ".join(choices)
-            return f"{_name(error.argument)}: '{word}' is invalid{did_you_mean(word, choices)}; choose from {known}"
-    if type(error) is MissingArgumentError and error.argument:
-        named = bool(error.keyword or error.argument.tokens)
-        return f"{_name(error.argument)} {'needs a value' if named else 'is required'}"
-    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-        return f"unexpected argument '{error.unused_tokens[0]}'"
-    if isinstance(error, ValidationError) and not error.argument:
-        return error.exception_message
-    return str(error).rstrip(".")
-
-
-def _name(argument: Argument) -> str:
-    """An argument as its help names it."""
-    name = argument.name
-    return name if name.startswith("-") else argument.parameter.metavar or name.upper()

@@ -21,7 +21,7 @@ from rich.text import Text
 from patent_mteb.report.words import visible
 
 if TYPE_CHECKING:
-    from patent_mteb.recipes.log import BuildLog
+    from patent_mteb.recipes.steps import BuildLog
 
 _NAMED = 3  # names printed before a reason that many tasks share; --json names all
 

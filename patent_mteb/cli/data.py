@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -24,14 +23,12 @@ from patent_mteb.cli.options import (
     SEVERAL,
     WHOLE,
     Engine,
-    Folder,
     LanguageModel,
     Memory,
     Session,
     Settings,
     Shard,
     exclusive,
-    folder_of,
 )
 from patent_mteb.errors import DataError
 
@@ -95,7 +92,7 @@ def import_(
         common.show(("source", "what it reads"), [(reader.name, reader.what) for reader in READERS.values()])
         return 0
     if suggest:
-        from patent_mteb.readers.suggest import suggest as column_map
+        from patent_mteb.readers.columns import suggest as column_map
 
         text = column_map(suggest, unfinished=True).toml
         common.result(text)
@@ -241,8 +238,6 @@ class _Bar:
 Families = Literal["given", "joined", "application", "simple", "extended"]
 """Those of :mod:`patent_mteb.patents.families`, which ``--help`` does not import."""
 
-_WIDTH = 80
-
 
 @command("data inspect", "patent-mteb data inspect records")
 def inspect(
@@ -284,7 +279,7 @@ def _show_records(found: Inspection) -> None:
     for rule, count in found.joined_by.items():
         if count:
             joined = "are joined" if found.family_definition == "joined" else "--families joined would join"
-            _say_wrapped(f"  {count:,} given families {joined} to another by ", RULES[rule])
+            common.say(f"  {count:,} given families {joined} to another by {RULES[rule]}")
     for name, (first, last) in found.dates.items():
         common.say(f"  {name.replace('_', ' ')} {first} to {last}")
     for what, counts in (("offices", found.offices), ("languages", found.languages)):
@@ -309,7 +304,7 @@ def _show_records(found: Inspection) -> None:
         common.say()
         where = f"{same.groups:,} texts (title and abstract) occur in several families,"
         cite = f"{same.citing:,} of these cite, and a search finds their duplicates (--set twins=merge, or drop)."
-        _say_wrapped("", f"{where} {same.publications:,} publications of {same.families:,} families; {cite}")
+        common.say(f"{where} {same.publications:,} publications of {same.families:,} families; {cite}")
 
 
 def _show_citations(found: Inspection) -> None:
@@ -344,14 +339,16 @@ def _show_plans(found: Inspection, places: Sequence[str]) -> None:
     for plan in found.plans:
         common.say()
         if not plan.possible:
-            _say_wrapped(f"{plan.benchmark} cannot be built: ", plan.problem.removeprefix(f"{plan.benchmark}: "))
+            common.say(f"{plan.benchmark} cannot be built: {plan.problem.removeprefix(f'{plan.benchmark}: ')}")
         else:
             few = f" ({plan.queries:,} queries or rows of its headline task are few)" if plan.few else ""
             common.say(f"{plan.benchmark}{few}:")
             settings = [f"--set {shlex.quote(setting)}" for setting in found.settings_of(plan)]
-            _say_command([f"patent-mteb data build {plan.recipe}", *map(shlex.quote, places), "--out ROOT", *settings])
+            words = [f"  patent-mteb data build {plan.recipe}", *map(shlex.quote, places), "ROOT", *settings]
+            common.say(" ".join(words))
         if plan.lacking:
-            _say_wrapped("  no record has ", "; ".join(f"{name} (for {use})" for name, use in plan.lacking.items()))
+            lacking = "; ".join(f"{name} (for {use})" for name, use in plan.lacking.items())
+            common.say(f"  no record has {lacking}")
 
 
 def _plan_rows(plan: Plan) -> Iterator[tuple[str, ...]]:
@@ -367,25 +364,8 @@ def _plan_rows(plan: Plan) -> Iterator[tuple[str, ...]]:
 
 def _say_counts(what: str, counts: Mapping[str, int]) -> None:
     if set(counts) - {""}:
-        _say_wrapped(f"  {what}: ", ", ".join(f"{name or 'not said'} {count:,}" for name, count in counts.items()))
-
-
-def _say_wrapped(head: str, text: str) -> None:
-    whole: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-    for line in textwrap.wrap(head + text, _WIDTH, subsequent_indent="    ", **whole):
-        common.say(line)
-
-
-def _say_command(words: Sequence[str]) -> None:
-    """Print a command that can be pasted: all lines but the last end with a backslash."""
-    line, *others = words
-    line = f"  {line}"
-    for word in others:
-        if len(line) + len(word) + 3 > _WIDTH:
-            common.say(f"{line} \\")
-            line = "   "
-        line += f" {word}"
-    common.say(line)
+        named = ", ".join(f"{name or 'not said'} {count:,}" for name, count in counts.items())
+        common.say(f"  {what}: {named}")
 
 
 _STYLES = {"error": "bold red", "note": "yellow", "ok": "green"}
@@ -397,17 +377,16 @@ _WRITER = Group("Writer", help="One of the two is required.", validator=exclusiv
     "data build",
     "patent-mteb data build wipo_at records ROOT --name Acme",
     "patent-mteb data build dapfam --settings",
-    requires={"patents": "PATENTS"},
+    requires={"patents": "PATENTS", "citations": "FOLDER"},
     unless=("settings",),
 )
 def build(
     benchmark: str,
     patents: Path | None = None,
     citations: Path | None = None,
-    folder: Annotated[Path | None, Parameter(metavar="DIR")] = None,
+    folder: Path | None = None,
     /,
     *,
-    out: Annotated[Folder, Parameter(help="Directory for PATENT_MTEB_DATA, with a folder for each benchmark.")] = None,
     changes: Settings = (),
     name: str = "",
     owner: str = "",
@@ -423,7 +402,7 @@ def build(
         benchmark: Benchmark, such as WIPO-AT, or the module of your own recipe.
         patents: Records directory of 'patent-mteb data import', or patents.parquet or patents.jsonl.
         citations: citations.parquet or citations.jsonl, where the patents are one file; optional.
-        folder: The same as --out.
+        folder: Directory for PATENT_MTEB_DATA, with a folder for each benchmark.
         name: Name of the data set and prefix of its tasks, such as Acme; without it the directory's.
         owner: Owner of the data.
         licence: Licence of the data.
@@ -438,15 +417,15 @@ def build(
         rows = [(one.name, one.type, one.default, one.description) for one in recipes.settings(benchmark)]
         common.show(("setting", "type", "default", "description"), rows)
         return 0
-    if folder is None and out is None:  # the last argument is the folder
+    if folder is None:  # the last argument is the folder
         citations, folder = None, citations
-    assert patents is not None
+    assert patents is not None and folder is not None
     recipes.check_settings(benchmark, list(changes))  # refuses an invalid setting before the records are read
-    root = folder_of(out, folder).resolve()
+    root = folder.resolve()
     identity = dataset.Identity(name, data_version, owner, licence)
     collection = read_collection(patents, citations)
     with recipes.within_budget(memory, benchmark, len(collection.patents)):
-        log = recipes.run_on(benchmark, collection, root, list(changes), identity)
+        log = recipes.run(benchmark, collection, root, list(changes), identity)
     common.show_steps(log)
     for phrase in log.deviations:
         common.say(f"differs from the paper: {phrase}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import ArgumentCollection, CycloptsError, Group, Parameter, Token
+from cyclopts import ArgumentCollection, Group, Parameter, Token
 from cyclopts.validators import Number
 
 from patent_mteb.cli import common
@@ -101,7 +101,6 @@ Device = Annotated[
 Engine = Annotated[
     Literal["local", "ray"], Parameter(help="local: this machine; ray: the Ray cluster in reach, or a local one.")
 ]
-Folder = Annotated[Path | None, Parameter(metavar="DIR", help="Folder to write to; may be the last argument too.")]
 Memory = Annotated[
     float | None,
     AMOUNT,
@@ -118,15 +117,6 @@ ORDER = Parameter(
         " scores, unless the ranks contradict them."
     ),
 )
-
-
-def folder_of(out: Path | None, last: Path | None) -> Path:
-    """The folder to write to, given with ``--out`` or as the last argument."""
-    if out and last:
-        raise DataError(f"there are two folders to write to, {last} and {out}", remedy="name one")
-    if not (out or last):
-        raise CycloptsError(msg="DIR is required")
-    return out or last  # type: ignore[return-value]
 
 
 @Parameter(name="*")

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import SESSION, Folder, Session, folder_of
+from patent_mteb.cli.options import SESSION, Session
 from patent_mteb.errors import DataError
 
 _FIELDS = {
@@ -23,7 +23,7 @@ _FIELDS = {
     "license": "licence",
 }
 Source = Annotated[Path, Parameter(help="Results folder of 'patent-mteb run'.")]
-Last = Annotated[Path | None, Parameter(metavar="DIR", help="The same as --out.")]
+Folder = Annotated[Path, Parameter(help="Folder to write to.")]
 OneModel = Annotated[str | None, Parameter(alias="-m", metavar="MODEL", help="The results of this model only.")]
 
 
@@ -32,11 +32,9 @@ OneModel = Annotated[str | None, Parameter(alias="-m", metavar="MODEL", help="Th
     "patent-mteb publish results results OUT",
     "patent-mteb publish results results OUT --model ORG/NAME",
 )
-def results(
-    results: Source, folder: Last = None, /, *, out: Folder = None, model: OneModel = None, session: Session = SESSION
-) -> int:
+def results(results: Source, folder: Folder, /, *, model: OneModel = None, session: Session = SESSION) -> int:
     """Write results and model cards as mteb's results repository takes them."""
-    status = _prepare(results, folder_of(out, folder), model, upstream=True, names={})
+    status = _prepare(results, folder, model, upstream=True, names={})
     common.say_content("scores and the names of models; no patent numbers and no texts")
     common.say(
         "mteb does not have these tasks yet, and shows results of its own tasks only: docs/upstream.md lists the steps"
@@ -53,10 +51,9 @@ def results(
 )
 def board(
     results: Source,
-    folder: Last = None,
+    folder: Folder,
     /,
     *,
-    out: Folder = None,
     model: OneModel = None,
     name: Annotated[tuple[str, ...], Parameter(metavar="MODEL=NAME")] = (),
     session: Session = SESSION,
@@ -69,7 +66,7 @@ def board(
     if wrong := [one for one in name if "=" not in one]:
         raise DataError(f"--name {wrong[0]} gives no name", remedy="write it as MODEL=NAME")
     names = dict(one.rsplit("=", 1) for one in name)
-    status = _prepare(results, folder_of(out, folder), model, upstream=False, names=names)
+    status = _prepare(results, folder, model, upstream=False, names=names)
     common.say_content(
         "scores, also by query; the names of models; name, version, owner and licence of own data, with digests instead"
         " of patent numbers; no texts"
@@ -99,11 +96,10 @@ def check(board: Path, /, *, session: Session = SESSION) -> int:
 
 
 @command("publish anonymous", "patent-mteb publish anonymous results OUT")
-def anonymous(results: Source, folder: Last = None, /, *, out: Folder = None, session: Session = SESSION) -> int:
+def anonymous(results: Source, folder: Folder, /, *, session: Session = SESSION) -> int:
     """Copy a folder of results or runs with keyed digests instead of patent numbers; reports and scores work on it."""
     from patent_mteb.experiments.anonymous import copy_results, key_path
 
-    folder = folder_of(out, folder)
     done = copy_results(results, folder)
     for ending, count in done.left_out.items():
         common.warn(f"note: {count} files {ending} left out: they may hold patent numbers")
@@ -133,7 +129,7 @@ def _prepare(results: Path, folder: Path, model: str | None, *, upstream: bool, 
     "patent-mteb publish mteb DIR --results results",
 )
 def mteb(
-    folder: Path,
+    folder: Folder,
     /,
     *,
     count: bool = False,
@@ -143,7 +139,6 @@ def mteb(
     """Write the contents of a pull request to mteb: task classes, metadata, statistics, scores.
 
     Args:
-        folder: Folder to write to.
         count: Read the published data, where possible, and count them too.
         results: Results folder with the scores of mteb's two baselines and of the papers' models.
     """
@@ -160,7 +155,7 @@ def mteb(
 
 
 @command("publish beir", "patent-mteb publish beir PatentDAPFAMTACToTACRetrieval DIR")
-def beir(task: str, folder: Last = None, /, *, out: Folder = None, session: Session = SESSION) -> int:
+def beir(task: str, folder: Folder, /, *, session: Session = SESSION) -> int:
     """Write a retrieval task as a BEIR folder: corpus.jsonl, queries.jsonl, qrels/test.tsv.
 
     Args:
@@ -168,7 +163,6 @@ def beir(task: str, folder: Last = None, /, *, out: Folder = None, session: Sess
     """
     from patent_mteb.experiments.bridges import EXCLUDED, write_task
 
-    folder = folder_of(out, folder)
     note = write_task(task, folder)
     common.say(
         f"{note['documents']} documents, {note['queries']} queries, {note['judgements']} judgements of {note['task']}"

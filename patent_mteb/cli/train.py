@@ -168,7 +168,6 @@ def _shares(text: str | None) -> tuple[float, float] | None:
 
 
 def _tasks(names: Sequence[str]) -> list[Any]:
-    """Return the tasks of some names of tasks or benchmarks."""
     import mteb
 
     from patent_mteb.tasks import catalogue

@@ -74,7 +74,7 @@ def trial(
     status = steps.run("data", "import", list, "--out", records, *(("--map", map) if map else ()), shown=True)
     common.say("2 of 4: choose what to measure, and build its tables")
     recipe, settings, task = _chosen(list, folder, records, data, name)
-    build = ["data", "build", recipe, records, "--out", data, "--name", name]
+    build = ["data", "build", recipe, records, data, "--name", name]
     steps.run(*build, *(word for setting in settings for word in ("--set", setting)), done=_is_built(folder, data))
     models = [("bm25", "a keyword search"), *small_model(model)]
     common.say(f"3 of 4: search the patents that each query cites (task {task})")
@@ -99,6 +99,8 @@ class Steps:
     def __init__(self, session: Session) -> None:
         self.lines: list[str] = []
         self._messages = ["-v", str(session.level), *(["--no-progress"] if session.no_progress else [])]
+        for handler in logging.getLogger().handlers:  # many slices lack a query, such as those of other offices
+            handler.addFilter(lambda record: "cannot be formed" not in record.getMessage())
 
     def run(self, *words: object, shown: bool = False, done: bool = False, **environment: object) -> int:
         """Run a command unless it is done; without ``shown`` print its warnings only."""
@@ -109,23 +111,8 @@ class Steps:
             return 0
         function, bound = app.parse([*given, *self._messages])
         within = {"advice": False} if given[:2] == ["data", "import"] else {}
-        with set_environment(environment), common.hushed(not shown), _without_slices():
+        with set_environment(environment), common.hushed(not shown):
             return int(function(*bound.args, **bound.kwargs, **within) or 0)
-
-
-@contextmanager
-def _without_slices() -> Iterator[None]:
-    """Drop the warnings on slices that a list has no query for, such as those of other offices."""
-    logger = logging.getLogger("patent_mteb.tasks.retrieval")
-
-    def is_kept(record: logging.LogRecord) -> bool:
-        return "cannot be formed" not in record.getMessage()
-
-    logger.addFilter(is_kept)
-    try:
-        yield
-    finally:
-        logger.removeFilter(is_kept)
 
 
 @contextmanager

@@ -61,8 +61,8 @@ from patent_mteb.patents.records import (
 from patent_mteb.readers.records_directory import read_accounts
 from patent_mteb.recipes import beir, dataset
 from patent_mteb.recipes import open_layout as layout
-from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.open_ep import KINDS, LANGUAGES, text_folder
+from patent_mteb.recipes.steps import BuildLog
 
 MANIFEST = "manifest"
 _Record = TypeVar("_Record")
@@ -131,7 +131,7 @@ def build(
         dataset.with_identity(root, dataset.read(root), identity)  # refuses another data set
         place = root / MANIFEST
         (place / "edition.json").unlink(missing_ok=True)  # written last: marks a complete manifest
-        log = recipes.run_on(recipe, collection, root, rules, identity)
+        log = recipes.run(recipe, collection, root, rules, identity)
         manifest = _manifest_of(root)
         write_lines(place / "texts.tsv", map("\t".join, chain([_TEXTS], manifest.texts)))
         write_lines(place / "judgements.tsv", map("\t".join, chain([_JUDGEMENTS], manifest.judgements)))

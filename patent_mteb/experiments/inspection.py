@@ -28,9 +28,9 @@ from patent_mteb.patents.near_duplicates import citing_near_duplicates, near_dup
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import cleaned_once
-from patent_mteb.recipes.needs import FIELDS
 from patent_mteb.recipes.parameters import written
 from patent_mteb.recipes.sampling import random_key
+from patent_mteb.recipes.steps import FIELDS
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.benchmark import PatentBenchmark

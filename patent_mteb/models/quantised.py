@@ -21,7 +21,7 @@ from patent_mteb._mteb import registered
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest
 from patent_mteb.models.variants import WrappedEncoder
-from patent_mteb.patents.views import view_text
+from patent_mteb.patents.views import VIEWS
 from patent_mteb.sample import SAMPLE_VERSION, load
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store import EmbeddingStore, StoredEncoder, stored
@@ -43,7 +43,7 @@ _NEUTRAL = NEUTRAL | {"hf_split", "hf_subset", "prompt_type"}
 
 
 def calibration_texts() -> list[str]:
-    return [view_text(patent, "TA") for patent in load()[0][:_TEXTS]]
+    return [VIEWS["TA"](patent) for patent in load()[0][:_TEXTS]]
 
 
 class Quantised(WrappedEncoder):

@@ -46,14 +46,13 @@ def of_publications(
     for relation in relations:
         if relation.kind == "application":
             published.setdefault(citing_application(relation.related), []).append(relation.number)
-    first = {application: min(numbers, key=_before_grant) for application, numbers in published.items()}
+    # of publications of applications (kinds A, A1, A2, A9), else of all, the lowest number
+    first = {
+        application: min(numbers, key=lambda number: (not number.rstrip("0123456789").endswith("A"), number))
+        for application, numbers in published.items()
+    }
     named = (dataclasses.replace(one, citing=first[one.citing]) if one.citing in first else one for one in citations)
     return stored_like(named, like=citations)
-
-
-def _before_grant(number: str) -> tuple[bool, str]:
-    """Sort key: publications of applications (kinds A, A1, A2, A9) first, then by number."""
-    return not number.rstrip("0123456789").endswith("A"), number
 
 
 @dataclass(frozen=True)

@@ -226,10 +226,11 @@ def family_ids(
     if definition == "given":
         found = _with_members(own, relations, name)
         return {written.get(publication, publication): family for publication, family in found.items()}
-    if definition == "simple":
-        groups = _by_priorities(patents, relations, name)
-    else:
-        groups, _ = _by_application(patents, relations, name)
+    groups, _ = _by_application(patents, relations, name)
+    if definition == "simple":  # equal sets of priorities: the DOCDB simple family, as far as relations are known
+        same: dict[frozenset[str], str] = {}
+        for application, basis in _bases(patents, relations, groups, name).items():
+            groups.connect(application, same.setdefault(basis, application))
     if definition == "extended":
         for one in relations:
             publishes = one.kind in RELATED_PUBLICATIONS
@@ -350,15 +351,6 @@ def _bases(
         elif relation.kind == "application" and (application := _application(relation.related, publication)):
             filed.setdefault(groups.of(_publication(publication)), set()).add(application)
     return {application: frozenset(basis) for application, basis in sorted((filed | priorities).items())}
-
-
-def _by_priorities(patents: Sequence[Patent], relations: Sequence[Relation], name: _Name) -> Groups:
-    """Group applications with equal sets of priorities (the DOCDB simple family, as far as relations are known)."""
-    groups, _ = _by_application(patents, relations, name)
-    same: dict[frozenset[str], str] = {}
-    for application, basis in _bases(patents, relations, groups, name).items():
-        groups.connect(application, same.setdefault(basis, application))
-    return groups
 
 
 def with_joined_families(collection: Collection) -> tuple[Collection, dict[str, int]]:

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 Level = Literal["section", "ipc3", "subclass", "group", "subgroup"]
@@ -51,37 +51,6 @@ _CODE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class IPC:
-    """A parsed code; levels below its own are ``None``.
-
-    The group has no leading zeros. The subgroup has the digits after the slash as written, at least two; ``"00"`` is
-    the main group itself.
-    """
-
-    section: str
-    cls: str | None = None
-    subclass: str | None = None
-    group: str | None = None
-    subgroup: str | None = None
-
-    def at(self, level: Level) -> str | None:
-        """Return the code truncated to a level, in normal form; ``None`` if the code does not reach it."""
-        steps = (self.section, self.cls, self.subclass, self.group, self.subgroup)[: LEVELS.index(level) + 1]
-        if steps[-1] is None:
-            return None
-        head = "".join(step for step in steps[:4] if step is not None)
-        return f"{head}/{self.subgroup}" if level == "subgroup" else head
-
-    @property
-    def level(self) -> Level:
-        """The finest level of the code."""
-        return next(level for level in reversed(LEVELS) if self.at(level) is not None)
-
-    def __str__(self) -> str:
-        return self.at(self.level) or self.section
-
-
 class CodesAt(NamedTuple):
     """Distinct codes at one level in order of appearance, and the unusable inputs with repeats."""
 
@@ -90,27 +59,29 @@ class CodesAt(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 16)
-def parse(code: str) -> IPC:
-    """Parse one IPC or CPC code of any level; raise ValueError if the text is not a code.
+def parse(code: str) -> tuple[str, ...]:
+    """Return an IPC or CPC code at each level that it reaches, from coarse to fine; the last one is its normal form.
 
-    Its ``str`` is the normal form: ``"h04l 12/28 (2006.01)"`` -> ``"H04L12/28"``.
+    A group has no leading zeros. A subgroup has the digits after the slash as written, at least two; ``00`` is the main
+    group itself. A text that is not a code raises ValueError.
     """
     match = _CODE.fullmatch(code)
     if match is None:
         raise ValueError(f"{code!r} is not an IPC or CPC code; expected a form such as 'A61F 2/06', 'A61F' or 'A61'")
-    parts = {name: value and value.upper() for name, value in match.groupdict().items()}
-    main, sub = parts["group"] or parts["group_only"], parts["subgroup"]
+    parts = {name: (value or "").upper() for name, value in match.groupdict().items()}
+    group, subgroup = parts["group"] or parts["group_only"], parts["subgroup"]
     if parts["fixed_group"]:
-        main, sub = parts["fixed_group"].lstrip("0"), parts["fixed_subgroup"].rstrip("0").ljust(2, "0")
-    return IPC(parts["section"], parts["cls"], parts["subclass"], main, sub)
+        group, subgroup = parts["fixed_group"].lstrip("0"), parts["fixed_subgroup"].rstrip("0").ljust(2, "0")
+    steps = (parts["section"], parts["cls"], parts["subclass"], group, subgroup and f"/{subgroup}")
+    return tuple(accumulate(filter(None, steps)))
 
 
 def at(code: str, level: Level) -> str:
     """Truncate a code, in normal form; raise ValueError for an invalid or coarser code."""
-    cut = parse(code).at(level)
-    if cut is None:
-        raise ValueError(f"{code!r} is coarser than a {level}: it stops at the level {parse(code).level}")
-    return cut
+    levels = parse(code)
+    if len(levels) <= LEVELS.index(level):
+        raise ValueError(f"{code!r} is coarser than a {level}: it stops at the level {LEVELS[len(levels) - 1]}")
+    return levels[LEVELS.index(level)]
 
 
 def codes_at(codes: Iterable[str], level: Level) -> CodesAt:

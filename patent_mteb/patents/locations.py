@@ -20,8 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-LONGEST_RANGE = 200
-"""Of a longer range, or a reversed one, only the first number is certain."""
+LONGEST_RANGE = 200  # of a longer range, or a reversed one, only the first number is certain
 
 _COUNTED = range(1, 10)
 _INITIALS = re.compile(r"\bC(\d{1,3})\s?[:,/]?\s?L(\d{1,3})(?:\s?-\s?L?(\d{1,3}))?(?!\w)")

@@ -104,7 +104,6 @@ class Sketched(ById[Patent]):
         return self._sketches[self._positions[number]]
 
     def record(self, number: str) -> Patent:
-        """Return the full record."""
         return self._records[self._positions[number]]
 
 

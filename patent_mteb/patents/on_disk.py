@@ -20,7 +20,6 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice, pairwise
-from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from patent_mteb.errors import temporary_files
@@ -33,7 +32,7 @@ _SORTED_AT_ONCE = 100_000
 
 
 class _Stored(Sequence[_Record]):
-    """A sequence that equals any other sequence of equal items."""
+    """A sequence whose items are read from a file."""
 
     @abstractmethod
     def _at(self, position: int) -> _Record:
@@ -48,22 +47,13 @@ class _Stored(Sequence[_Record]):
             return [self._at(one) for one in range(len(self))[position]]
         return self._at(range(len(self))[position])
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Sequence)
-            and len(self) == len(other)
-            and all(one == its for one, its in zip(self, other, strict=True))
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
 
 class DiskList(_Stored[_Record]):
     """An append-only list of records in a temporary file. Each access unpickles a new object."""
 
-    def __init__(self, records: Iterable[_Record] = (), folder: Path | None = None) -> None:
+    def __init__(self, records: Iterable[_Record] = ()) -> None:
         with temporary_files():
-            self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (as long as the records are needed)
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the records are needed)
         self._ends = array("q", [0])
         for record in records:
             self.append(record)

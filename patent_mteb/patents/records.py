@@ -39,7 +39,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import pyarrow as pa
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import parquet_schema, read_rows, write_rows
+from patent_mteb.files import read_rows, write_rows
 
 __all__ = [
     "RELATED_PUBLICATIONS",
@@ -173,7 +173,7 @@ def _object(record: Any) -> _Reader:
 
 
 SCHEMA_VERSION = 4
-"""Version of the schemas. Files of a later version are refused."""
+"""Version of the schemas. A field of a later version is unknown, and refused with its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,20 +376,10 @@ def _parts(path: Path) -> list[Path]:
     return parts
 
 
-def _check_version(part: Path) -> None:
-    """Refuse a file of a later version. Files of others carry no version."""
-    metadata = parquet_schema(part).metadata if part.suffix == ".parquet" else None
-    version = (metadata or {}).get(b"patent_mteb.records", b"1")
-    if not version.isdigit() or int(version) > SCHEMA_VERSION:
-        problem = f"the file has version {version.decode(errors='replace')} of the records; at most {SCHEMA_VERSION} is"
-        raise DataError(f"{problem} supported", path=part, remedy="install a newer patent-mteb")
-
-
 def _read(path: Path | str, kind: type[_Record]) -> Iterator[tuple[Path, int, _Record]]:
     """Yield the records of a file or a folder with their files and rows."""
     make = record_reader(kind)
     for part in _parts(Path(path)):
-        _check_version(part)
         for number, row in read_rows(part):
             try:
                 record = make(row)

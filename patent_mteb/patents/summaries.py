@@ -12,9 +12,8 @@ The five kinds are those of Sophia-Bench (§3.3), the fields of :class:`~patent_
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from patent_mteb.errors import DataError, refuse_repeat
@@ -75,41 +74,3 @@ def read_summaries(path: Path) -> list[WrittenSummary]:
         refuse_repeat(seen, key, number, path=path, what="the summary", remedy="keep one of the two")
         rows.append(row)
     return rows
-
-
-class Filling:
-    """Adds summaries from a file to records that lack them.
-
-    ``n`` counts the summaries that were added. ``kept`` counts rows that were not used because the record has a
-    summary, ``outdated`` those whose patent has another text now.
-    """
-
-    def __init__(self, rows: Iterable[WrittenSummary]) -> None:
-        self._of: dict[str, list[WrittenSummary]] = {}
-        for row in rows:
-            self._of.setdefault(row.publication_number, []).append(row)
-        self._origins: Counter[str] = Counter()
-        self.kept = self.outdated = 0
-
-    @property
-    def n(self) -> int:
-        return self._origins.total()
-
-    @property
-    def origins(self) -> list[str]:
-        """One phrase for each origin of the added summaries."""
-        return [f"{n} {origin}" for origin, n in sorted(self._origins.items())]
-
-    def fill(self, patent: Patent) -> Patent:
-        rows = self._of.get(patent.publication_number, [])
-        source = source_of(patent) if rows else ""
-        new = {}
-        for row in rows:
-            if getattr(patent.summaries, row.kind).strip():
-                self.kept += 1
-            elif row.source != source:
-                self.outdated += 1
-            else:
-                new[row.kind] = row.text
-                self._origins[row.origin] += 1
-        return replace(patent, summaries=replace(patent.summaries, **new)) if new else patent

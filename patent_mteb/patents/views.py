@@ -2,7 +2,7 @@
 
 A view is a tuple of section names (:data:`VIEW_SECTIONS`). Its non-empty sections are joined by one space. mteb and
 BEIR give ``title + " " + text`` to a model, so a BEIR row with a separate title gives the same text. Benchmarks that
-mark their sections use ``view_text(patent, "TA", SEPARATOR)`` or :func:`join_sections`.
+mark their sections use :func:`join_sections` with a separator.
 
 The views come from WIPO-AT Table 1 (``TA TAC Abstract Claim1 DWPIFull DWPITA``), DAPFAM §5 (``Title Keywords
 Description FullText``; full text is title + abstract + claims + description) and Sophia-Bench §3.1 and §3.3
@@ -18,8 +18,7 @@ from functools import partial
 from patent_mteb.patents.claims import claims_text, first_independent_claim
 from patent_mteb.patents.records import Description, ExpertSummary, Patent
 
-SEPARATOR = " [SEP] "
-"""Separator of sections in benchmarks that mark them (PatenTEB, PatentMap)."""
+SEPARATOR = " [SEP] "  # separator of sections in benchmarks that mark them (PatenTEB, PatentMap)
 
 
 def join_sections(sections: Iterable[str], separator: str = " ") -> str:
@@ -65,12 +64,11 @@ answers of the classification tasks. ``DWPITA`` is "DWPI title + DWPI abstract s
 fields."""
 
 
-def view_text(patent: Patent, view: str, separator: str = " ") -> str:
-    """Return the text of one view of a patent."""
-    if view not in VIEW_SECTIONS:
-        raise KeyError(f"unknown view {view!r}; known are {', '.join(VIEW_SECTIONS)}")
-    return join_sections((SECTIONS[name](patent) for name in VIEW_SECTIONS[view]), separator)
+def _joined(patent: Patent, sections: Iterable[str]) -> str:
+    return join_sections(SECTIONS[name](patent) for name in sections)
 
 
-VIEWS: Mapping[str, Callable[[Patent], str]] = {name: partial(view_text, view=name) for name in VIEW_SECTIONS}
+VIEWS: Mapping[str, Callable[[Patent], str]] = {
+    view: partial(_joined, sections=sections) for view, sections in VIEW_SECTIONS.items()
+}
 """View name -> function from a patent to its text, sections joined by one space."""

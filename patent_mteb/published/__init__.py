@@ -61,19 +61,6 @@ from typing import Any
 
 import polars as pl
 
-KINDS = {
-    "score": "a score of one model on one task",
-    "mean": "a mean of scores over tasks, views, jurisdictions or training seeds",
-    "bound": "an end of a score's confidence interval",
-    "difference": "one score minus another",
-    "compared": "the score that the row's own is compared with, of another model",
-    "spread": "the standard deviation of a score over training seeds",
-    "test": "the p value of a significance test",
-    "ratio": "one score divided by another",
-    "cost": "time, storage or speed",
-    "description": "a property of a model or of a data set",
-}
-
 _ROW_FIELDS = ("slice", "task")  # a csv may give these by row instead of by column
 
 
@@ -92,7 +79,10 @@ class Column:
 
     column: str  # name in the csv
     printed: str  # header in the paper
-    kind: str  # of KINDS
+    kind: str
+    """A ``score`` of one model on one task, a ``mean`` of scores, a ``bound`` of an interval, a ``difference`` or
+    ``ratio`` of two scores, the score ``compared`` with the row's own, a ``spread`` over seeds, a ``test`` (p value), a
+    ``cost`` or a ``description``."""
     metric: str  # such as ndcg_at_10
     unit: str  # fraction (0 to 1; differences -1 to 1), percent (0 to 100), or the unit of a cost or description
     slice: str  # part of the judgements or queries, such as "in"; empty for all of them

@@ -31,10 +31,9 @@ from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import SCHEMAS, Patent
 from patent_mteb.readers import Note, Reader, Skipped, reader_named, recognise
 from patent_mteb.readers import records_directory as directory
-from patent_mteb.readers.encodings import encoding_of
+from patent_mteb.readers.columns import suggest
 from patent_mteb.readers.records_directory import Account, Tally
-from patent_mteb.readers.sheets import EXPORT_AGAIN, FORMULAS, form_of
-from patent_mteb.readers.suggest import suggest
+from patent_mteb.readers.sheets import EXPORT_AGAIN, FORMULAS, encoding_of, form_of
 from patent_mteb.readers.tables import GUESSED, is_table
 from patent_mteb.readers.xml import first_root
 

@@ -30,10 +30,10 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import citing_application
 from patent_mteb.patents.records import Citation
 from patent_mteb.readers.enriched import technology_centre
-from patent_mteb.readers.items import Item, Note, Reader, Skipped
+from patent_mteb.readers.items import Item, Note, Skipped
 from patent_mteb.readers.publication import NUMBERLESS, unread_days
 from patent_mteb.readers.values import UNREAD, application, claim_numbers, day, has_digit, publication, reads
-from patent_mteb.readers.zipped import joined_rows, sibling_tables, table, table_name
+from patent_mteb.readers.zipped import joined_rows, reader_of_tables, sibling_tables, table, table_name
 
 _TABLES = {
     "citations": (
@@ -64,17 +64,8 @@ def _sibling(path: Path, name: str) -> pl.LazyFrame:
     return table(found, _TABLES[name], ",")
 
 
-def _items(path: Path) -> Iterator[Item]:
-    its = _table_of(path)
-    if not its:
-        columns = ", ".join(_TABLES["citations"])
-        raise DataError(
-            "not a table of the Office Action Research Dataset", path=path, remedy=f"citations has {columns}"
-        )
-    if its != "citations":
-        yield Note("a table that is read together with the table of citations", path.name)
-        return
-    frame = table(path, _TABLES[its], ",")
+def _citations(path: Path) -> Iterator[Item]:
+    frame = table(path, _TABLES["citations"], ",")
     section, rejected = ["ifw_number", "action_type"], pl.col("action_type").is_in(list(_CATEGORIES))
     number = pl.when(pl.col("parsed") == "").then("citation_pat_pgpub_id").otherwise("parsed")
     cited = frame.filter(rejected).group_by(section).agg(number.n_unique().alias("documents"))
@@ -121,9 +112,14 @@ def _citation(row: dict[str, Any], place: str) -> Iterator[Item]:
     )
 
 
-READER = Reader(
+READER = reader_of_tables(
     "uspto-office-actions",
     "USPTO Office Action Research Dataset: citations.csv, rejections.csv and office_actions.csv of one folder",
-    sniff=lambda path: bool(_table_of(path)),
-    read=_items,
+    owner="the Office Action Research Dataset",
+    tables={"citations": _citations},
+    read_with=("rejections", "office_actions"),
+    name_of=_table_of,
+    suffix=".csv",
+    others="citations",
+    expected=f"citations.csv with {', '.join(_TABLES['citations'])}",
 )

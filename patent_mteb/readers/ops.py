@@ -18,85 +18,34 @@ from typing import IO
 from lxml import etree
 
 from patent_mteb.patents.records import Relation
-from patent_mteb.readers import xml
 from patent_mteb.readers.items import Item, Reader, Skipped
 from patent_mteb.readers.publication import Cited, Published, Related, Texts, printed_paragraph, unmarked_claims
 from patent_mteb.readers.values import CODES, application, claim_numbers, ipc_code, language, publication
-from patent_mteb.readers.xml import Element, MalformedError, first_root, read_bulk, text_of
+from patent_mteb.readers.xml import Element, MalformedError, first_root, read_bulk, split_before, text_of
 
-_CHUNK = 1 << 20
-_LONGEST_TAG = 4096
-_NAME = rb"<%s(?:[\w.-]+:)?%s(?=[\s/>])[^>]*>"
+_ELEMENT = re.compile(rb"<(?:[\w.-]+:)?exchange-document(?=[\s/>])")
+_CONTAINER = re.compile(rb"<((?:[\w.-]+:)?exchange-documents)(?=[\s/>])[^>]*>")
+_CONTAINER_END = re.compile(rb"</(?:[\w.-]+:)?exchange-documents\s*>")
 
 
-class _Splitter:
-    """Splits a stream of XML into a document for each element of a name in a container.
+def _split(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield each exchange document of a DOCDB file as a document of its own.
 
-    Each document starts with the text of the file up to the tag of the container, so that encoding, namespaces and
-    checks of the document type are the same. Text between elements is a document too. An element without an end tag
-    ends at the start of the next one.
+    Each starts with the text of the file up to the tag of the container, so that encoding, namespaces and checks of the
+    document type are the same. An element without an end tag ends at the start of the next one. Text behind the
+    container is a document too.
     """
-
-    def __init__(self, container: str, name: str) -> None:
-        outer, inner = container.encode(), name.encode()
-        self._container_start = re.compile(_NAME % (b"", outer))
-        self._container_end = re.compile(_NAME % (b"/", outer))
-        self._start = re.compile(_NAME % (b"", inner))
-        self._start_or_end = re.compile(rb"(?P<end>" + _NAME % (b"/", inner) + rb")|" + _NAME % (b"", inner))
-        self._head = b""
-        self._tail = b""
-
-    def documents(self, stream: IO[bytes]) -> Iterator[bytes]:
-        buffer = bytearray()
-        searched = 0
-        while chunk := stream.read(_CHUNK):
-            buffer += chunk
-            while (found := self._next(buffer, searched)) is not None:
-                documents, end = found
-                yield from documents
-                del buffer[:end]
-                searched = 0
-            if len(buffer) > xml.LONGEST_DOCUMENT:
-                yield self._head + bytes(buffer)
-                buffer.clear()
-            searched = max(0, len(buffer) - _LONGEST_TAG)
-        if self._start.match(buffer):
-            yield self._document(self._container_end.sub(b"", bytes(buffer)))
-        else:
-            yield from self._between(bytes(buffer))
-
-    def _next(self, buffer: bytearray, searched: int) -> tuple[list[bytes], int] | None:
-        """The complete documents at the start of the buffer and their end, None if there are none."""
-        first = self._start.match(buffer)
-        if first is None:
-            start = self._start.search(buffer, searched)
-            return None if start is None else (self._between(bytes(buffer[: start.start()])), start.start())
-        if first[0].endswith(b"/>"):
-            return [self._document(first[0])], first.end()
-        stop = self._start_or_end.search(buffer, max(first.end(), searched))
-        if stop is None:
-            return None
-        end = stop.end() if stop["end"] else stop.start()
-        return [self._document(bytes(buffer[:end]))], end
-
-    def _document(self, element: bytes) -> bytes:
-        return self._head + element + self._tail
-
-    def _between(self, text: bytes) -> list[bytes]:
-        """The documents in the text between two elements. The start of a container becomes the head of the next."""
-        opened = list(self._container_start.finditer(text))
-        if not opened:
-            rest = self._container_end.sub(b"", text).strip()
-            return [rest] if rest else []
-        before = []
-        if self._head and self._container_end.search(text):
-            before = self._between(self._container_end.split(text, maxsplit=1)[0])
-        start = 0 if not self._head else text.rfind(b"<?xml", 0, opened[-1].start())
-        self._head = text[max(start, 0) : opened[-1].end()].strip()
-        tag = re.match(rb"<([\w.:-]+)", opened[-1][0])
-        assert tag is not None
-        self._tail = b"</" + tag[1] + b">"
-        return before
+    head = tail = b""
+    for piece in split_before(stream, _ELEMENT):
+        rest = piece
+        if _ELEMENT.match(piece):
+            element, *after = _CONTAINER_END.split(piece, maxsplit=1)
+            yield head + element.rstrip() + tail
+            rest = b"".join(after)
+        if opened := _CONTAINER.search(rest):
+            head, tail = rest[: opened.end()].lstrip(), b"</" + opened[1] + b">"
+        elif rest.strip():
+            yield rest
 
 
 _ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
@@ -104,7 +53,7 @@ _ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
 
 def _read(path: Path) -> Iterator[Item]:
     if first_root(path) == "exchange-documents":
-        return read_bulk(path, _documents, _Splitter("exchange-documents", "exchange-document").documents)
+        return read_bulk(path, _documents, _split)
     return read_bulk(path, _documents)
 
 

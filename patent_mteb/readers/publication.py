@@ -166,7 +166,6 @@ class Texts:
     def of(
         cls, language: str, title: str, abstract: str, claims: list[ClaimText], description: Iterable[Paragraph]
     ) -> Texts:
-        """Return texts in one language."""
         one = language
         return cls(one, {one: title}, {one: abstract}, {one: claims}, {one: list(description)})
 

@@ -30,8 +30,7 @@ from patent_mteb.patents.records import SCHEMAS, Citation, Patent, Relation
 from patent_mteb.readers.tables import is_table
 
 _NAMES: dict[type, str] = {Patent: "patents", Citation: "citations", Relation: "relations"}
-KINDS = tuple(_NAMES.values())
-"""The kinds of records; each has a folder in a records directory."""
+KINDS = tuple(_NAMES.values())  # the kinds of records; each has a folder in a records directory
 SET_ASIDE = "set-aside"  # folder for the texts of malformed documents, with a folder for each part
 
 _ROWS_AT_ONCE = 1000
@@ -338,7 +337,6 @@ def number_of(record: Patent | Citation | Relation) -> str:
 
 
 def publications(root: Path, parts: Collection[str]) -> set[str]:
-    """Return the publications of some parts."""
     paths = [path for part in parts if (path := part_path(root, "patents", part)).exists()]
     return {number for path in paths for number in pq.read_table(path, columns=[_OWN[Patent]])[0].to_pylist()}
 

@@ -34,10 +34,18 @@ from patent_mteb.patents.records import (
     Translation,
 )
 from patent_mteb.patents.text import split_description
-from patent_mteb.readers.columns import EXCEL_ERRORS, LISTS, Column, ColumnMap, parse_map, read_map
+from patent_mteb.readers.columns import (
+    EXCEL_ERRORS,
+    LISTS,
+    Column,
+    ColumnMap,
+    parse_map,
+    read_map,
+    suggest,
+    types_of,
+)
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.sheets import BadRow, Sheet, open_sheet
-from patent_mteb.readers.suggest import suggest, types_of
 from patent_mteb.readers.values import (
     claim_numbers,
     cleaned,
@@ -277,9 +285,9 @@ class _TableReader:
         if is_serial(value):
             date += dt.timedelta(self._sheet.days)
             self._note(f"{ours} is a serial number of Excel", f"{text_of(value)} = {date}")
-        if not has_day(value, order):
+        if not has_day(value):
             self._note(f"{ours} has no day: the first of its month or year is taken", text_of(value))
-        if has_short_year(value, order):
+        if has_short_year(value):
             self._note(f"{ours} has a year of two digits", f"{value} = {date}")
         return date
 
@@ -492,7 +500,6 @@ def readers() -> list[Reader]:
 
 
 def reader_of(columns: ColumnMap) -> Reader:
-    """Return the reader of a column map."""
     wanted = set(map(_folded, columns.recognised_by))
 
     def sniff(path: Path) -> bool:

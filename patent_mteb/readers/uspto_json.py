@@ -80,8 +80,7 @@ _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
 _COUNTED = re.compile(r"\s*\(\d+\)\s+")
 _PROVISIONAL = re.compile(r"6[0-3]/?\d{3},?\d{3}$")
-_DOCDB_FAMILY = re.compile(r"\d{1,11}")
-"""Longer family numbers are of documents that DOCDB does not have yet."""
+_DOCDB_FAMILY = re.compile(r"\d{1,11}")  # longer family numbers are of documents that DOCDB does not have yet
 
 
 def _lines(row: _Object, *names: str) -> list[str]:

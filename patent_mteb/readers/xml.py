@@ -57,23 +57,24 @@ class MalformedError(ValueError):
     """A document cannot be read."""
 
 
-_START = re.compile(rb"<\?xml[ \t\r\n]")
+_DECLARATION = re.compile(rb"<\?xml[ \t\r\n]")
+_LONGEST_START = 100  # bytes of a tag up to the end of its name
 
 
-def split_at_declarations(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield the documents of a stream, split before each XML declaration; a document that is too long ends early."""
+def split_before(stream: IO[bytes], start: re.Pattern[bytes] = _DECLARATION) -> Iterator[bytes]:
+    """Yield the text of a stream in pieces, split before each match; a piece that is too long ends early."""
     buffer = bytearray()
     searched = 1
     while chunk := stream.read(_CHUNK):
         buffer += chunk
-        while match := _START.search(buffer, searched):
+        while match := start.search(buffer, searched):
             yield bytes(buffer[: match.start()])
             del buffer[: match.start()]
             searched = 1
         if len(buffer) > LONGEST_DOCUMENT:
             yield bytes(buffer)
             buffer.clear()
-        searched = max(1, len(buffer) - len(b"<?xml "))
+        searched = max(1, len(buffer) - _LONGEST_START)
     yield bytes(buffer)
 
 
@@ -97,7 +98,7 @@ def _numbered(stream: IO[bytes], place: str, split: Split) -> Iterator[tuple[str
             yield Skipped("", f"{place}after document {number}", _ZEROS)
 
 
-def documents(path: Path, split: Split = split_at_declarations) -> Iterator[tuple[str, bytes] | Skipped]:
+def documents(path: Path, split: Split = split_before) -> Iterator[tuple[str, bytes] | Skipped]:
     """Yield the position and the bytes of each document of an XML file, or of the XML files in a zip file."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(4)
@@ -274,7 +275,7 @@ def shown(content: bytes) -> str:
 
 
 def read_bulk(
-    path: Path, make: Callable[[Element, str], Iterator[Item]], split: Split = split_at_declarations
+    path: Path, make: Callable[[Element, str], Iterator[Item]], split: Split = split_before
 ) -> Iterator[Item]:
     """Yield the items that ``make`` gives for each document of an XML file or a zip file and its position."""
 

@@ -203,6 +203,6 @@ def reader_of_tables(
             refuse_other_files(path)
             yield Note(f"a table that is read together with the table of {others}", path.name)
         else:
-            raise DataError(f"no table of {owner} has this name", path=path, remedy=f"expected {expected}")
+            raise DataError(f"not a table of {owner}", path=path, remedy=f"expected {expected}")
 
     return Reader(name, what, sniff, read)

@@ -8,7 +8,7 @@ A recipe is a module with these names:
 * ``SAMPLE``: the settings for the built-in sample.
 * ``Params``, optional: a frozen dataclass of its settings (:mod:`patent_mteb.recipes.parameters`). The defaults are the
   paper's.
-* ``NEEDS``, optional: the fields that it reads (:mod:`patent_mteb.recipes.needs`).
+* ``NEEDS``, optional: the fields that it reads (:mod:`patent_mteb.recipes.steps`).
 * ``COMMON``, optional: its defaults of the settings of every recipe (:class:`.Common`).
 * ``EACH_CITATION``, optional: True if it reads every citation of a pair. Otherwise it receives the strongest, with the
   claims and passages of all.
@@ -43,20 +43,15 @@ from patent_mteb.patents.near_duplicates import (
     with_near_duplicates,
 )
 from patent_mteb.patents.on_disk import publications
-from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes import dataset
-from patent_mteb.recipes.log import BuildLog, counts_note
-from patent_mteb.recipes.needs import Need, deviations
 from patent_mteb.recipes.parameters import Setting, read_params, settings_of, written
+from patent_mteb.recipes.steps import BuildLog, Need, counts_note, deviations
 
-RECIPES = ("wipo_at", "dapfam", "patenteb", "sophia", "patentmap")
-"""Recipes of the papers' benchmarks."""
+RECIPES = ("wipo_at", "dapfam", "patenteb", "sophia", "patentmap")  # recipes of the papers' benchmarks
 
-OPEN_RECIPES = ("open_us", "open_us_grants", "open_ep")
-"""Recipes of benchmarks that anyone can rebuild from open data."""
+OPEN_RECIPES = ("open_us", "open_us_grants", "open_ep")  # recipes of benchmarks that anyone can rebuild from open data
 
-PUBLIC_RECIPES = ("novelty",)
-"""Recipes that apply a published ground truth to a user's own records."""
+PUBLIC_RECIPES = ("novelty",)  # recipes that apply a published ground truth to a user's own records
 
 _NAMES = (*RECIPES, *OPEN_RECIPES, *PUBLIC_RECIPES)
 
@@ -180,18 +175,6 @@ def within_budget(budget: float | None, recipe: str, publications: int) -> Itera
 
 def run(
     recipe: str,
-    patents: Sequence[Patent],
-    citations: Sequence[Citation],
-    root: Path,
-    settings: Sequence[str] = (),
-    identity: dataset.Identity = dataset.UNNAMED,
-) -> BuildLog:
-    """Run a recipe by name on records (see :func:`run_on`)."""
-    return run_on(recipe, Collection(patents, citations), root, settings, identity)
-
-
-def run_on(
-    recipe: str,
     collection: Collection,
     root: Path,
     settings: Sequence[str] = (),
@@ -245,8 +228,7 @@ def _located(error: DataError, folder: Path, root: Path, report: MatchReport) ->
     return DataError(f"{error.problem}; citations: {report}", row=error.row, remedy=error.remedy)
 
 
-MANY = 0.05
-"""Share of the queries with a near-duplicate in another family from which a build warns."""
+MANY = 0.05  # share of the queries with a near-duplicate in another family from which a build warns
 
 
 @dataclass(frozen=True)

@@ -264,7 +264,9 @@ def metadata_rows(folder: Path, tables: BeirFolder) -> tuple[MetadataRows, dict[
         table = pa.table({"_id": pa.array([], pa.string())})
     present = {name: kind for name, kind in _METADATA.items() if name in table.column_names}
     check_columns(table, present, folder / "metadata.parquet")
-    if nulls := sum(pc.list_flatten(column).null_count for column in table.columns if _is_list(column.type)):
+    kinds = pa.types.is_list, pa.types.is_large_list
+    lists = [column for column in table.columns if any(is_list(column.type) for is_list in kinds)]
+    if nulls := sum(pc.list_flatten(column).null_count for column in lists):
         counts["null items in lists of metadata.parquet (left out)"] = nulls
     rows = MetadataRows(table)
     keys = tables.corpus.keys() | tables.queries.keys()
@@ -274,7 +276,3 @@ def metadata_rows(folder: Path, tables: BeirFolder) -> tuple[MetadataRows, dict[
     elif without := len(keys) - sum(bool(family) and key in keys for key, family in rows.column("family_id")):
         counts["documents and queries without family_id (their own family is not removed)"] = without
     return rows, counts
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))

@@ -36,10 +36,9 @@ from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
-from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, filters_of
 from patent_mteb.recipes.parameters import Count, Positive
 from patent_mteb.recipes.sampling import grouped, sample_others, sample_queries
+from patent_mteb.recipes.steps import MATCH_THEM, BuildLog, Filter, Funnel, Need, filters_of
 
 
 def tfidf_vectorizer(frequency: Mapping[str, int], n_texts: int, **options: Any) -> Any:
@@ -191,8 +190,7 @@ class _Outline:
     id: str
     earliest_claim: dt.date | None
     ipc3: tuple[str, ...]
-    texts: frozenset[str]
-    """Names of the texts that it has; ``claim1`` if its claims could be split."""
+    texts: frozenset[str]  # names of the texts that it has; ``claim1`` if its claims could be split
 
 
 _HAS: Mapping[str, Callable[[_Outline], bool]] = {
@@ -277,9 +275,6 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 def _query_filters(complete: Mapping[str, _Outline], graph: FamilyGraph, params: Params) -> list[Filter[_Outline]]:
     """Return the filters of query families (§3.3, §4.2)."""
 
-    def late_enough(family: _Outline) -> bool:
-        return family.earliest_claim is None or family.earliest_claim >= params.earliest_claim
-
     def cited(family: _Outline) -> bool:
         linked = graph.linked(family.id)
         return len(linked) >= params.min_citations and any(other in complete for other in linked)
@@ -287,10 +282,14 @@ def _query_filters(complete: Mapping[str, _Outline], graph: FamilyGraph, params:
     most = max((len(graph.linked(key)) for key in complete), default=0)
     lower = f"lower min_citations (the most that a family has is {most})"
     dated = filters_of(NEEDS, params.require, {"filing_date": lambda family: family.earliest_claim is not None})
-    since = f"with an earliest claim since {params.earliest_claim}"
+    since = params.earliest_claim
     return [
         *dated,
-        Filter(since, late_enough, "set earliest_claim to an earlier day"),
+        Filter(
+            f"with an earliest claim since {since}",
+            lambda family: family.earliest_claim is None or family.earliest_claim >= since,
+            "set earliest_claim to an earlier day",
+        ),
         Filter(f"with at least {params.min_citations} citations", cited, lower if most else MATCH_THEM),
     ]
 

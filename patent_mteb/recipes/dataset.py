@@ -124,7 +124,6 @@ def input_hash(*records: Iterable[object]) -> str:
 
 
 def file_record(path: Path) -> FileRecord:
-    """Return the record of a file."""
     size, content = path.stat().st_size, file_hash(path)
     if path.suffix != ".parquet":
         return FileRecord(size, content)

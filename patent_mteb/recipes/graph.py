@@ -56,10 +56,8 @@ class FamilyGraph:
     cited_by: Mapping[str, frozenset[str]]
     n_edges: int
     n_pairs: int
-    n_unknown: int
-    """Number of citations of or by an unknown publication."""
-    n_self: int
-    """Number of families that cite themselves."""
+    n_unknown: int  # number of citations of or by an unknown publication
+    n_self: int  # number of families that cite themselves
 
     def linked(self, family: str) -> frozenset[str]:
         """Return the families that cite the family or are cited by it."""

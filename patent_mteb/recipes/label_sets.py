@@ -16,21 +16,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, read_parquet
 from patent_mteb.patents.records import Label
-from patent_mteb.recipes.log import BuildLog
-
-
-class HasLabels(Protocol):
-    """A patent, or a summary of it."""
-
-    @property
-    def labels(self) -> tuple[Label, ...]: ...
+from patent_mteb.recipes.steps import BuildLog
 
 
 @dataclass(frozen=True)
@@ -41,9 +34,9 @@ class LabelSet:
     landscape: str
     coarse: str = ""
 
-    def labels(self, patent: HasLabels) -> list[str]:
-        """Return the distinct labels of a patent in this set, sorted."""
-        rows = [label for label in patent.labels if label.landscape == self.landscape]
+    def labels(self, labels: Sequence[Label]) -> list[str]:
+        """Return the distinct ones of some labels that are in this set, sorted."""
+        rows = [label for label in labels if label.landscape == self.landscape]
         if self.coarse:
             return sorted({label.fine for label in rows if label.coarse == self.coarse and label.fine})
         return sorted({label.coarse for label in rows if label.coarse})
@@ -70,30 +63,37 @@ def camel_case(words: str) -> str:
     return "".join(word[0].upper() + word[1:] for word in re.findall(r"[^\W_]+", words))
 
 
-def label_sets(patents: Sequence[HasLabels], fine_documents: int, log: BuildLog) -> list[LabelSet]:
-    """Return the label sets of some patents; labels outside every set are logged."""
+def label_sets(labels_of: Sequence[Sequence[Label]], fine_documents: int, log: BuildLog) -> list[LabelSet]:
+    """Return the label sets of documents with these labels; labels outside every set are logged."""
     coarse: dict[str, set[str]] = {}
-    for label in (label for patent in patents for label in patent.labels if label.coarse):
+    for label in (label for labels in labels_of for label in labels if label.coarse):
         coarse.setdefault(label.landscape, set()).add(label.coarse)
     papers = {name for name in _PAPER_LANDSCAPES & coarse.keys() if coarse[name] <= _PAPER_LABELS}
     found = [one for one in LABEL_SETS if one.landscape in papers]
     for landscape in sorted(coarse.keys() - papers):
         used = {one.name for one in found}
-        found += _landscape_sets(landscape, sorted(coarse[landscape]), patents, fine_documents, used, log)
-    if nameless := sum(not label.coarse for patent in patents for label in patent.labels):
+        found += _landscape_sets(landscape, sorted(coarse[landscape]), labels_of, fine_documents, used, log)
+    if nameless := sum(not label.coarse for labels in labels_of for label in labels):
         log.step("0.8b labels with a coarse category", nameless, 0, "labels without one are in no set")
     return found
 
 
 def _landscape_sets(
-    landscape: str, categories: Sequence[str], patents: Sequence[HasLabels], least: int, used: set[str], log: BuildLog
+    landscape: str,
+    categories: Sequence[str],
+    labels_of: Sequence[Sequence[Label]],
+    least: int,
+    used: set[str],
+    log: BuildLog,
 ) -> list[LabelSet]:
     """Return the sets, each with two labels or more, of a landscape of the user."""
     stem = camel_case(landscape) or _UNNAMED
     chosen = []
     for category in ("", *categories):
-        one = LabelSet(_unused(stem + camel_case(category), used), landscape, category)
-        rows = [labels for patent in patents if (labels := one.labels(patent))]
+        name = stem + camel_case(category)
+        numbered = (f"{name}{number}" for number in count(2))
+        one = LabelSet(next(free for free in chain([name], numbered) if free not in used), landscape, category)
+        rows = [found for labels in labels_of if (found := one.labels(labels))]
         if category and not rows:
             continue
         enough = not category or len(rows) >= least
@@ -105,12 +105,6 @@ def _landscape_sets(
             why = "all have one label" if enough else too_few
             log.step(f"0.8b labels {one.name}", len(rows), 0, f"no set: {why}")
     return chosen
-
-
-def _unused(name: str, used: set[str]) -> str:
-    """Return the name, with a number if another set has it."""
-    candidates = chain([name], (f"{name}{number}" for number in count(2)))
-    return next(candidate for candidate in candidates if candidate not in used)
 
 
 SPLITS = ("train", "validation", "test")

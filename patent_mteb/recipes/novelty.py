@@ -48,10 +48,9 @@ from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean, clean_patent
 from patent_mteb.recipes import AS_GIVEN
 from patent_mteb.recipes.beir import title_and_text, write_beir, write_qrels
-from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import Need
 from patent_mteb.recipes.parameters import Positive
 from patent_mteb.recipes.sampling import fill_up
+from patent_mteb.recipes.steps import BuildLog, Need
 
 NAME = "PatSnapNovelty"
 COMMON = AS_GIVEN
@@ -115,7 +114,6 @@ def _normal(number: str) -> str:
 
 
 def read_truth(path: Path) -> list[Sample]:
-    """Read the published samples."""
     samples: list[Sample] = []
     seen: dict[str, int] = {}
     for row, fields in json_lines(path):

@@ -25,8 +25,7 @@ from patent_mteb.patents.on_disk import publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes.sampling import stratum
 
-EXAMINER = "E"
-"""The category of citations by the examiner where grants are the source, in one grade."""
+EXAMINER = "E"  # the category of citations by the examiner where grants are the source, in one grade
 
 _KIND = re.compile(r"[A-Z]\d?$")
 _values = attrgetter(*(one.name for one in fields(Citation)))

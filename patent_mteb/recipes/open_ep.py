@@ -42,15 +42,13 @@ from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean
 from patent_mteb.recipes import AS_GIVEN, open_us
-from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.open_citations import Header, Judgement
 from patent_mteb.recipes.open_layout import document_of
+from patent_mteb.recipes.steps import BuildLog
 
-LANGUAGES = ("de", "en", "fr")
-"""The official languages of the EPO."""
+LANGUAGES = ("de", "en", "fr")  # the official languages of the EPO
 
-KINDS = {"Claims": "claim_texts", "Description": "description_texts"}
-"""Folder of the texts of each section."""
+KINDS = {"Claims": "claim_texts", "Description": "description_texts"}  # folder of the texts of each section
 
 _QUERIES = pa.schema([("_id", pa.string()), ("claims", pa.string())])
 

@@ -250,7 +250,6 @@ class Dates:
 
 
 def read_metadata(folder: Path) -> MetadataRows:
-    """Read ``metadata.parquet``."""
     return MetadataRows(read_keyed(folder / "metadata.parquet", _METADATA))
 
 

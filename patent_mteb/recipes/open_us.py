@@ -42,8 +42,6 @@ from patent_mteb.patents.records import Citation, Description, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import Common
 from patent_mteb.recipes import open_layout as layout
-from patent_mteb.recipes.log import BuildLog, counts_note
-from patent_mteb.recipes.needs import Need
 from patent_mteb.recipes.open_citations import (
     Header,
     Judgement,
@@ -55,13 +53,13 @@ from patent_mteb.recipes.open_citations import (
 )
 from patent_mteb.recipes.parameters import Positive
 from patent_mteb.recipes.sampling import fill_up, sample_queries
+from patent_mteb.recipes.steps import BuildLog, Need, counts_note
 from patent_mteb.sample import load_examined
 
 NAME = "PatentOpenUS"
 COMMON = Common(match="number", families="extended")
 """A fifth of US publications continue an earlier application, with its description: one family."""
-EACH_CITATION = True
-"""An office action may cite a document as X against some claims and as A against others."""
+EACH_CITATION = True  # an office action may cite a document as X against some claims and as A against others
 
 NEEDS = (
     Need("title", "TAC"),
@@ -73,8 +71,7 @@ NEEDS = (
     Need("category", "every table", drops="queries", fixed=True),
 )
 
-ByClaim = Mapping[str, Sequence[Judgement]]
-"""Judgements of each claim that is a query."""
+ByClaim = Mapping[str, Sequence[Judgement]]  # judgements of each claim that is a query
 
 _NO_DESCRIPTION = Description()
 _ADD = "import enriched citations and the publications of both sides, or widen the window (first, last)"

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import Need
 from patent_mteb.recipes.open_us import COMMON, EACH_CITATION, Params, build_as, sample_records
+from patent_mteb.recipes.steps import BuildLog, Need
 
 __all__ = ["COMMON", "EACH_CITATION", "NAME", "NEEDS", "SAMPLE", "Params", "build", "sample_records"]
 NAME = "PatentOpenUSGrants"

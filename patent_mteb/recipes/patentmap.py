@@ -41,7 +41,7 @@ import random
 import re
 import warnings
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -60,11 +60,13 @@ from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.dapfam import tfidf_vectorizer
-from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import (
+from patent_mteb.recipes.parameters import Count, Positive, Share
+from patent_mteb.recipes.sampling import grouped, ipc_section
+from patent_mteb.recipes.steps import (
     CATEGORIES,
     FIELDS,
     MATCH_THEM,
+    BuildLog,
     Filter,
     Funnel,
     Need,
@@ -72,12 +74,9 @@ from patent_mteb.recipes.needs import (
     note_ungraded,
     within,
 )
-from patent_mteb.recipes.parameters import Count, Positive, Share
-from patent_mteb.recipes.sampling import grouped, ipc_section
 
 logger = logging.getLogger(__name__)
-FILES = {"train": "train_512.csv", "test": "test_512.csv"}
-"""File of each split."""
+FILES = {"train": "train_512.csv", "test": "test_512.csv"}  # file of each split
 
 COLUMNS = ("text", "ipcr_labels", "section")
 SECTION = "abstract"
@@ -214,25 +213,19 @@ def more_like_this(texts: Mapping[str, str], queries: Iterable[str], depth: int)
     return {query: [keys[row] for row in rows] for query, (_, rows) in best.items()}
 
 
-class BySubclass:
-    """Find publications that share a subclass with a query (negatives of Table 4)."""
-
-    def __init__(self, keys: Sequence[str], subclasses: Iterable[tuple[str, ...]]) -> None:
-        self._keys = keys
-        self._subclasses: dict[str, tuple[str, ...]] = {}
-        rows: dict[str, list[int]] = {}
-        for row, (key, codes) in enumerate(zip(keys, subclasses, strict=True)):
-            self._subclasses[key] = codes
-            for code in codes:
-                rows.setdefault(code, []).append(row)
-        self._rows = {code: np.array(numbers) for code, numbers in rows.items()}
-
-    def __call__(self, query: str, forbidden: Container[str]) -> list[str]:
-        """Return those that are not forbidden, in the order of the keys."""
-        if not (codes := self._subclasses[query]):
-            return []
-        shared = np.unique(np.concatenate([self._rows[code] for code in codes])).tolist()
-        return [key for row in shared if (key := self._keys[row]) not in forbidden]
+def sharing_subclasses(
+    subclasses: Iterable[tuple[str, tuple[str, ...]]], queries: Mapping[str, tuple[str, ...]]
+) -> dict[str, list[str]]:
+    """Return the publications that share a subclass with each query, in their order (negatives of Table 4)."""
+    queries_of: dict[str, list[str]] = {}
+    for query, codes in queries.items():
+        for code in codes:
+            queries_of.setdefault(code, []).append(query)
+    found: dict[str, list[str]] = {query: [] for query in queries}
+    for key, codes in subclasses:
+        for query in {query for code in codes for query in queries_of.get(code, ())}:
+            found[query].append(key)
+    return found
 
 
 DATA_SET = "ZoeYou/downstream"
@@ -323,7 +316,8 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
     depth = params.mlt + len(_family_members(chosen, known)) + max((len(cited[query]) for query in chosen), default=0)
     texts = Composed({key: key for key in keys}, lambda key: views.VIEWS["TAC"](known.record(key)) or "empty")
     similar = more_like_this(texts, chosen, depth)
-    same_subclass = BySubclass(keys, (_subclasses(known[key]) for key in keys))
+    of_query = {query: _subclasses(known[query]) for query in chosen}
+    same_subclass = sharing_subclasses(((key, _subclasses(known[key])) for key in keys), of_query)
     for name, number in (("perf200", params.queries), ("perf20", params.small)):
         queries = chosen[:number]
         pool = _pool(queries, known, cited, similar, same_subclass, params, log, name)
@@ -448,7 +442,7 @@ def _pool(
     known: Mapping[str, Patent],
     cited: Mapping[str, Mapping[str, str]],
     similar: Mapping[str, Sequence[str]],
-    same_subclass: BySubclass,
+    same_subclass: Mapping[str, Sequence[str]],
     params: Params,
     log: BuildLog,
     name: str,
@@ -460,7 +454,7 @@ def _pool(
     for query in queries:
         forbidden = query_families | set(cited[query])
         negatives["more like this"].update([key for key in similar[query] if key not in forbidden][: params.mlt])
-        same = same_subclass(query, forbidden)
+        same = [key for key in same_subclass[query] if key not in forbidden]
         negatives["same subclass"].update(draw.sample(same, min(params.same_subclass, len(same))))
         further = {key for direct in cited[query] for key in cited.get(direct, ())}
         negatives["cited of cited"].update(further - forbidden)
@@ -520,7 +514,7 @@ def _subclasses(patent: Patent) -> tuple[str, ...]:
 
 def _labelled(patent: Patent) -> tuple[str, list[str]]:
     """Return text and valid IPC codes, in compact form, of a patent."""
-    codes = [str(ipc.parse(code)) for code in patent.ipc if ipc.codes_at([code], "section").codes]
+    codes = [ipc.parse(code)[-1] for code in patent.ipc if ipc.codes_at([code], "section").codes]
     return views.join_sections((patent.title, patent.abstract), SEPARATOR), codes
 
 
@@ -530,11 +524,9 @@ _TABLES = {"retrieval": _retrieval, "IPC classification": _classification}
 SECTION_TAGS = {"abstract": "[abstract]", "claim": "[claim]", "invention": "[invention]"}
 """Tags of abstract, claims and description."""
 
-WORDS = 500
-"""Length of a section in pieces."""
+WORDS = 500  # length of a section in pieces
 
-CITED = "cited"
-"""Type of a citation without a category, where the recipe does not require one."""
+CITED = "cited"  # type of a citation without a category, where the recipe does not require one
 
 GAINS = {category: row.gain for category, row in categories.CATEGORIES.items()} | {CITED: UNGRADED.gain}
 """Gains of the graded nDCG by type of citation."""

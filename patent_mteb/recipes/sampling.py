@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from patent_mteb.patents import ipc
 from patent_mteb.patents.records import Patent
-from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.steps import BuildLog
 
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key", bound=Hashable)

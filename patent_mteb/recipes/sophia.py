@@ -38,7 +38,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -53,23 +53,24 @@ from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.near_duplicates import Sketched
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.summaries import Filling, read_summaries
+from patent_mteb.patents.summaries import read_summaries, source_of
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.beir import title_and_text, write_beir
 from patent_mteb.recipes.graph import SparseRows
-from patent_mteb.recipes.log import BuildLog, counts_note
-from patent_mteb.recipes.needs import (
+from patent_mteb.recipes.parameters import Count, Positive
+from patent_mteb.recipes.sampling import grouped, ipc_section, shares
+from patent_mteb.recipes.steps import (
     CATEGORIES,
     MATCH_THEM,
+    BuildLog,
     Filter,
     Funnel,
     Need,
+    counts_note,
     filters_of,
     note_ungraded,
     within,
 )
-from patent_mteb.recipes.parameters import Count, Positive
-from patent_mteb.recipes.sampling import grouped, ipc_section, shares
 
 _INVENTION = (
     r"(?:present |instant |subject |claimed )?(?:inventions?|disclosures?|applications?|technolog(?:y|ies)|utility"
@@ -247,7 +248,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     note = "{} years, {} sections, {} jurisdictions".format(*distinct)
     log.step("queries, stratified by year, IPC section and jurisdiction", len(candidates), len(queries), note)
     patents_of_queries = (known.record(family.number) for family in queries)
-    query_patents = _with_summaries_from(params.summaries, patents_of_queries, log)
+    query_patents = with_summaries_from(params.summaries, patents_of_queries, log)
     corpus = _corpus(documents, queries, edges, params)
     log.step("corpus", len(documents), len(corpus))
 
@@ -401,22 +402,33 @@ def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
     return dict(sorted(quotas.items()))
 
 
-def _with_summaries_from(path: str, queries: Iterable[Patent], log: BuildLog) -> Sequence[Patent]:
+def with_summaries_from(path: str, queries: Iterable[Patent], log: BuildLog) -> Sequence[Patent]:
     """Add the summaries of a file to the queries and log their origin."""
     if not path:
         return DiskList(queries)
     rows = read_summaries(Path(path))
-    filling = Filling(rows)
-    filled = DiskList(map(filling.fill, queries))
-    unused = {
-        "already in the records": filling.kept,
-        "of a text that has changed since": filling.outdated,
-        "of patents that are not queries": len(rows) - filling.n - filling.kept - filling.outdated,
-    }
-    log.step("summaries from a file that queries lack", len(rows), filling.n, counts_note(unused))
-    for origin in filling.origins:
-        log.deviate(f"the AI queries hold {origin}")
-    return filled
+    rows_of = grouped(rows, lambda row: row.publication_number)
+    unused, origins = Counter({"already in the records": 0, "of a text that has changed since": 0}), Counter[str]()
+
+    def filled(patent: Patent) -> Patent:
+        its_rows, new = rows_of.get(patent.publication_number, []), {}
+        source = source_of(patent) if its_rows else ""
+        for row in its_rows:
+            if getattr(patent.summaries, row.kind).strip():
+                unused["already in the records"] += 1
+            elif row.source != source:
+                unused["of a text that has changed since"] += 1
+            else:
+                new[row.kind] = row.text
+                origins[row.origin] += 1
+        return replace(patent, summaries=replace(patent.summaries, **new)) if new else patent
+
+    found = DiskList(map(filled, queries))
+    unused["of patents that are not queries"] = len(rows) - origins.total() - unused.total()
+    log.step("summaries from a file that queries lack", len(rows), origins.total(), counts_note(unused))
+    for origin, number in sorted(origins.items()):
+        log.deviate(f"the AI queries hold {number} {origin}")
+    return found
 
 
 def _corpus(

@@ -60,10 +60,9 @@ from patent_mteb.recipes.label_sets import (
     read_labels,
     refuse_straddling,
 )
-from patent_mteb.recipes.log import BuildLog, counts_note
-from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need
 from patent_mteb.recipes.parameters import Positive, Share
 from patent_mteb.recipes.sampling import grouped, sample_queries, stratum
+from patent_mteb.recipes.steps import MATCH_THEM, BuildLog, Filter, Funnel, Need, counts_note
 
 VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull", "DWPITA")
 
@@ -161,7 +160,6 @@ def field_texts(patent: Patent, names: Sequence[str]) -> list[str]:
 
 
 def metadata_table(documents: Sequence[Document], split: Mapping[str, str]) -> pa.Table:
-    """Return ``metadata.parquet``."""
     strings = pa.list_(pa.string())
     return pa.table(
         {
@@ -237,7 +235,7 @@ def write_labels(
         rows: list[dict[str, Any]] = [
             {"_id": document.number, "split": split[document.family], "labels": labels}
             for document in documents
-            if (labels := label_set.labels(document))
+            if (labels := label_set.labels(document.labels))
         ]
         log.step(
             f"0.8b labels {label_set.name}",
@@ -271,7 +269,7 @@ def _split_note(splits: Counter[str]) -> str:
     return f"{counts}: a split is empty, set train=0.5 and validation=0.2" if empty else counts
 
 
-def check(folder: Path, strict_views: bool = False) -> dict[str, int]:
+def check(folder: Path) -> dict[str, int]:
     """Check a directory (step 0.9); return counts of odd but usable rows."""
     path = folder / "metadata.parquet"
     if (folder / "corpus.jsonl").exists() or not label_names(folder):
@@ -283,17 +281,8 @@ def check(folder: Path, strict_views: bool = False) -> dict[str, int]:
     families = {key: family or "" for key, family in rows.column("family_id")}
     refuse_straddling({key: split for key, split in rows.column("split") if split}, families, path)
     for name in tables.views:
-        number, empty = 0, []
-        for key, text in view_rows(folder, name):
-            number += 1
-            if not text.strip():
-                empty.append(key)
-        if empty and strict_views:
-            problem = f"view {name} is empty for {len(empty)} of {number} rows, first for '{empty[0]}'"
-            remedy = "complete the texts, drop the documents (require), or set strict_views=false"
-            raise DataError(problem, path=folder / "views.parquet", remedy=remedy)
-        if empty:
-            counts[f"rows of view {name} without text"] = len(empty)
+        if empty := sum(not text.strip() for _, text in view_rows(folder, name)):
+            counts[f"rows of view {name} without text"] = empty
     if other := _not_tac(folder, tables):
         what = "have another text in queries.jsonl (which TAC tasks read) than their TAC view"
         counts[f"of {len(tables.queries)} queries {what}"] = other
@@ -349,7 +338,6 @@ class Params:
         require: texts that a document must have; documents without one of them are dropped.
         queries: most queries, stratified by year and IPC section; None: every document of a family that cites another.
         fine_documents: least number of documents of a set of fine labels, in landscapes other than the paper's.
-        strict_views: refuse documents without text in a view, which are otherwise counted.
     """
 
     seed: int = 42
@@ -358,7 +346,6 @@ class Params:
     require: tuple[Literal["title", "abstract", "claims"], ...] = ()
     queries: Positive | None = None
     fine_documents: Positive = 50
-    strict_views: bool = False
 
     def __post_init__(self) -> None:
         if self.train + self.validation > 1 + 1e-9:
@@ -373,7 +360,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     log = BuildLog(NAME)
     folder = root / NAME
     n_documents = _write(patents, citations, folder, params, log)  # frees its data before the check
-    found = check(folder, strict_views=params.strict_views)
+    found = check(folder)
     notes = filter(None, ("splits disjoint, labels covered, corpus and queries aligned", counts_note(found)))
     log.step("0.9 quality assurance", n_documents, n_documents, "; ".join(notes))
     log.record_files(root, NAME)
@@ -429,7 +416,7 @@ def _write(
         if any(cited in members for cited in graph.cites.get(family, ()))
         for document in rows
     ]
-    sets = label_sets(documents, params.fine_documents, log)
+    sets = label_sets([document.labels for document in documents], params.fine_documents, log)
     if not citing and not sets:
         counts = f"{len(citations)} citations: {graph.dropped}"
         problem = f"no citation connects two families of the corpus ({counts}), and no document has a label"

@@ -21,10 +21,10 @@ from patent_mteb.files import read_batches, write_parquet
 from patent_mteb.models.prompts import TABLE_11
 from patent_mteb.patents.views import join_sections
 from patent_mteb.recipes import patenteb
-from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.patenteb import CLASSES, complete, released, schema, task_rows
 from patent_mteb.recipes.patenteb.families import PAPER, Params, Row, TableData, table_data
 from patent_mteb.recipes.sampling import random_key
+from patent_mteb.recipes.steps import BuildLog
 from patent_mteb.training.bases import GROUPED, Kind
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import Item, MeasuredSet, check_pairs, present

@@ -40,7 +40,7 @@ def written(tmp_path_factory):
             said[line] = (root / "said.txt").read_text(), folders
 
         run("data import list.csv --out records")
-        run("data build wipo_at records --out built --name Ours --data-version v7")
+        run("data build wipo_at records built --name Ours --data-version v7")
         data.setenv("PATENT_MTEB_DATA", "built")
         run(f"run -t {TASK} -m bm25 --out results --save-runs runs", "results", "runs")
         run(f"run -t {TASK} -m model --out results --save-runs runs --store store", "results", "runs")

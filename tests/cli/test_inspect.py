@@ -1,4 +1,4 @@
-"""patent-mteb data inspect: a page of 80 columns whose commands can be pasted, and the same as JSON."""
+"""patent-mteb data inspect: a page whose commands can be pasted, and the same as JSON."""
 
 from __future__ import annotations
 
@@ -31,27 +31,16 @@ def records(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_page_fits_and_its_commands_run(records, tmp_path, capsys):
+def test_the_commands_of_the_page_run(records, tmp_path, capsys):
     patents, citations = records / "patents", records / "citations"
     assert cli.main(["data", "inspect", str(patents), str(citations)]) == 0
     page = capsys.readouterr().out
-    prose = [line for line in page.splitlines() if str(records) not in line]
-    assert max(map(len, prose)) <= 80
-    commands = re.findall(r"^  (patent-mteb data build (?:.*\\\n)*.*)$", page, re.MULTILINE)
+    commands = re.findall(r"^  (patent-mteb data build .*)$", page, re.MULTILINE)
     assert len(commands) >= 3
     for command in commands:
-        words = shlex.split(command.replace("\\\n", " "))
-        assert (
-            cli.main(
-                [
-                    *words[1 : words.index("--out")],
-                    "--out",
-                    str(tmp_path / words[2]),
-                    *words[words.index("--out") + 2 :],
-                ]
-            )
-            == 0
-        )
+        words = shlex.split(command)
+        words[words.index("ROOT")] = str(tmp_path / words[2])
+        assert cli.main(words[1:]) == 0
 
 
 @pytest.mark.slow

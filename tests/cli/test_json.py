@@ -37,7 +37,7 @@ def test_every_command_has_the_option_and_prints_usage_errors_as_the_document(ca
 
 def test_an_unknown_command_is_a_document_too(capsys):
     printed, _ = document(capsys, 2, "rnu")
-    assert printed["command"] == "" and "did you mean 'run'?" in printed["error"]["message"]
+    assert printed["command"] == "" and 'Did you mean "run"?' in printed["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from small_patents import world
 from patent_mteb import recipes
 from patent_mteb.data import loading
 from patent_mteb.errors import DataError, NotThereError
+from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.records import Patent, write_records
 from patent_mteb.recipes.dataset import Identity
 from patent_mteb.tasks import patenteb, sophia, wipo_at
@@ -17,7 +18,7 @@ OTHERS = [wipo_at.DATA, patenteb.BENCHMARK.data_sets[0]]
 @pytest.fixture
 def acme(tmp_path, monkeypatch):
     root = tmp_path / "root"
-    recipes.run("sophia", *world(), root, ["queries=20"], Identity("Acme"))
+    recipes.run("sophia", Collection(*world()), root, ["queries=20"], Identity("Acme"))
     monkeypatch.setenv(loading.DATA_VARIABLE, str(root))
     return root
 

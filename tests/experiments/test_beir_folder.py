@@ -97,7 +97,7 @@ def test_the_command_writes_it_and_replaces_only_its_own(tmp_path, capsys):
     assert note["task"] == TASKS[0] and note["data_revision"].startswith("sample-")
     assert f"{note['documents']} documents, {note['queries']} queries" in capsys.readouterr().out
     (folder / "stale").write_text("x")
-    assert main(["publish", "beir", TASKS[0], "--out", str(folder)]) == 0
+    assert main(["publish", "beir", TASKS[0], str(folder)]) == 0
     assert not (folder / "stale").exists()
     (folder / "task.json").unlink()
     assert main(["publish", "beir", TASKS[0], str(folder)]) == 2

@@ -17,6 +17,7 @@ from small_patents import world
 
 from patent_mteb import cli, recipes
 from patent_mteb.experiments.validation import validate
+from patent_mteb.patents.collection import Collection
 from patent_mteb.recipes.beir import write_beir
 from patent_mteb.recipes.dataset import Identity
 
@@ -36,7 +37,7 @@ def acme(tmp_path):
         patents[number] = replace(patents[number], abstract="")
     for number in (3, 4, 5):
         patents[number] = replace(patents[number], claims=())
-    recipes.run("wipo_at", patents, citations, tmp_path, [], Identity("Acme", "2", "Acme Corp."))
+    recipes.run("wipo_at", Collection(patents, citations), tmp_path, [], Identity("Acme", "2", "Acme Corp."))
     return tmp_path
 
 

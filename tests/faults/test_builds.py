@@ -12,6 +12,7 @@ from small_patents import world
 
 from patent_mteb import files, recipes
 from patent_mteb.errors import DataError
+from patent_mteb.patents.collection import Collection
 
 
 def state(root: Path) -> dict[str, bytes]:
@@ -20,14 +21,14 @@ def state(root: Path) -> dict[str, bytes]:
 
 def test_a_refused_build_leaves_what_was_there(tmp_path):
     patents, citations = world()
-    recipes.run("sophia", patents, citations, tmp_path)
+    recipes.run("sophia", Collection(patents, citations), tmp_path)
     before = state(tmp_path)
     with pytest.raises(DataError) as refused:
-        recipes.run("sophia", patents[:1], (), tmp_path)
+        recipes.run("sophia", Collection(patents[:1], ()), tmp_path)
     assert ".building" not in str(refused.value)
     assert state(tmp_path) == before
     with pytest.raises(DataError):
-        recipes.run("sophia", patents[:1], (), tmp_path / "new")
+        recipes.run("sophia", Collection(patents[:1], ()), tmp_path / "new")
     assert state(tmp_path / "new") == {}
 
 
@@ -39,7 +40,7 @@ def test_no_file_of_an_older_build_survives(tmp_path):
         path.write_text("older")
     recipes.run(
         "patentmap",
-        *world(),
+        Collection(*world()),
         tmp_path,
         [
             "query_offices=",
@@ -61,6 +62,7 @@ sys.path.insert(0, {tests!r})
 from pathlib import Path
 from small_patents import world
 from patent_mteb import files, recipes
+from patent_mteb.patents.collection import Collection
 count = 0
 whole = Path.replace
 def replace(self, target):
@@ -70,7 +72,7 @@ def replace(self, target):
         os.kill(os.getpid(), signal.SIGKILL)
     return whole(self, target)
 Path.replace = replace
-recipes.run("sophia", *world(), Path({root!r}), ["queries=20"])
+recipes.run("sophia", Collection(*world()), Path({root!r}), ["queries=20"])
 """
 
 
@@ -81,14 +83,16 @@ def test_a_build_killed_at_any_of_its_files_leaves_nothing_that_counts(tmp_path)
     """
     patents, citations = world()
     whole = tmp_path / "whole" / "root"
-    written = len(recipes.run("sophia", patents, citations, whole, ["queries=20"]).files) + len(["dataset.json"])
+    written = len(recipes.run("sophia", Collection(patents, citations), whole, ["queries=20"]).files) + len(
+        ["dataset.json"]
+    )
     root = tmp_path / "root"
     for nth in range(1, written + 1):
         code = KILLED.format(tests=str(Path(__file__).parents[1] / "helpers"), nth=nth, root=str(root))
         done = subprocess.run([sys.executable, "-c", code], env=os.environ, capture_output=True, text=True, check=False)
         assert done.returncode == -9, done.stderr
         assert not (root / "Sophia").exists() and not (root / "dataset.json").exists(), f"killed at file {nth}"
-    recipes.run("sophia", patents, citations, root, ["queries=20"])
+    recipes.run("sophia", Collection(patents, citations), root, ["queries=20"])
     assert state(root) == state(whole), "the leftovers of the killed ones are gone too"
 
 

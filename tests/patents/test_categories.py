@@ -12,9 +12,9 @@ from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.matching import match
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes import patentmap
-from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.open_citations import Rules, documents_of, headers_of, usable_citations
 from patent_mteb.recipes.patentmap import GAINS, strongest_type
+from patent_mteb.recipes.steps import BuildLog
 
 PARTICULAR, COMBINED, BACKGROUND, SILENT = ("X", 3, "xy"), ("Y", 2, "xy"), ("A", 1, "a"), ("", None, "")
 TABLE = {

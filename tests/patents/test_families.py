@@ -134,7 +134,7 @@ def test_a_records_directory_is_read_as_a_whole(tmp_path):
         "EP1000000A1",
         "US6093011A",
     ]
-    assert read_collection(tmp_path / "patents", tmp_path / "citations").patents == list(whole.patents)
+    assert list(read_collection(tmp_path / "patents", tmp_path / "citations").patents) == list(whole.patents)
     with pytest.raises(DataError, match="has its own citations"):
         read_collection(tmp_path, tmp_path / "citations")
     with pytest.raises(DataError, match="the file is missing"):

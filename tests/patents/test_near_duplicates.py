@@ -15,8 +15,8 @@ from patent_mteb.patents.near_duplicates import Sketched, sketch
 from patent_mteb.patents.on_disk import stored
 from patent_mteb.patents.records import Claim, Description, Patent
 from patent_mteb.patents.views import VIEWS
-from patent_mteb.recipes.needs import FIELDS
 from patent_mteb.recipes.sampling import stratum
+from patent_mteb.recipes.steps import FIELDS
 
 NEAR_DUPLICATES = [
     Patent("US1000001A1", "F1", "Pump", "A pump with a valve.", publication_date=dt.date(2001, 1, 1)),

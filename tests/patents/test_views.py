@@ -64,8 +64,6 @@ def test_missing_sections_leave_no_separator():
     patent = Patent("US1A1", "F1", title="Orthosis", claims=(Claim(1, "A splint."),))
     assert views.VIEWS["TA"](patent) == "Orthosis"
     assert views.VIEWS["TAC"](patent) == "Orthosis 1. A splint."
-    assert views.view_text(patent, "TAC", " [SEP] ") == "Orthosis [SEP] 1. A splint."
-    assert views.view_text(PATENT, "TA", " [SEP] ") == "Orthosis [SEP] An abstract."
 
 
 def test_one_space_is_what_a_beir_row_gives():
@@ -80,11 +78,6 @@ def test_join_sections():
     assert views.join_sections(["a ", "", "  ", " b"]) == "a b"
     assert views.join_sections(iter(["a", "b"]), " [SEP] ") == "a [SEP] b"
     assert views.join_sections([]) == ""
-
-
-def test_unknown_view():
-    with pytest.raises(KeyError, match="unknown view 'TAD'; known are Title"):
-        views.view_text(PATENT, "TAD")
 
 
 def test_view_specs_name_known_sections():

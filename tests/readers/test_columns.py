@@ -3,8 +3,7 @@
 import pytest
 
 from patent_mteb.errors import DataError
-from patent_mteb.readers.columns import EMPTY, Column, parse_map, read_map
-from patent_mteb.readers.suggest import suggest
+from patent_mteb.readers.columns import EMPTY, Column, parse_map, read_map, suggest
 from patent_mteb.readers.tables import read_table
 
 

@@ -146,7 +146,7 @@ def test_a_benchmark_judges_the_cited_paragraphs_of_european_documents(tmp_path)
     patents = [of(XML.read(path), Patent)[0] for path in sorted(EPS.glob("*.xml"))]
     passages = ("* paragraph [0002] - paragraph [0003] *", "figure 2")
     citation = Citation("EP2007181A2", "EP0546210B2", "X", "examiner", (1,), passages, "search", "EP")
-    recipes.run_on("open_ep", Collection(patents, [citation]), tmp_path, ("first=2008-01-01", "last=2008-12-31"))
+    recipes.run("open_ep", Collection(patents, [citation]), tmp_path, ("first=2008-01-01", "last=2008-12-31"))
     place = tmp_path / "PatentOpenEP"
     subset = layout.read_subset(place / "passages", place / "claims")
     assert subset.qrels == {"EP2007181A2#1": {"EP0546210B2#2": 3, "EP0546210B2#3": 3}}

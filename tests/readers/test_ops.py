@@ -150,9 +150,9 @@ HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<exch:exchange-documents xmlns:e
 TAIL = "</exch:exchange-documents>\n"
 
 
-@pytest.mark.parametrize("chunk", [1 << 20, 61])
+@pytest.mark.parametrize("chunk", [1 << 20, 251])
 def test_errors_in_a_docdb_file_affect_one_document(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr(ops, "_CHUNK", chunk)
+    monkeypatch.setattr(xml, "_CHUNK", chunk)
     good = [exchange(2000000 + number) for number in range(3)]
     torn = exchange(2000100, text="<exch:abstract>torn")
     endless = exchange(2000200, end="")
@@ -181,7 +181,6 @@ def test_errors_in_a_docdb_file_affect_one_document(tmp_path, monkeypatch, chunk
 
 @pytest.mark.slow
 def test_a_large_docdb_file_needs_no_more_memory_than_a_document(tmp_path, monkeypatch):
-    monkeypatch.setattr(ops, "_CHUNK", 1 << 16)
     monkeypatch.setattr(xml, "_CHUNK", 1 << 16)
     path = tmp_path / "docdb.xml"
     text = f'<exch:abstract lang="en"><exch:p>{"pump" * 10_000}</exch:p></exch:abstract>'

@@ -28,10 +28,6 @@ HEADERS = {
         " Date,Title,Abstract,Applicants,Inventors,Cites Patent Count,Cited Patents,Simple Family Members,CPC"
         " Classifications,IPCR Classifications"
     ),
-    "espacenet": (
-        "No,Title,Inventors,Applicants,Publication number,Earliest priority,IPC,CPC,Publication date,Earliest"
-        " publication,Family number"
-    ),
     "patentscope": (
         "Application Id,Application Number,Application Date,Publication Date,Country,Title,Abstract,I P"
         " C,Applicants,Inventors"
@@ -244,24 +240,7 @@ def test_patstat(tmp_path):
     assert found[Skipped] == [Skipped("EP1000000A1", "row 3", "no citing or no cited number")]
 
 
-def test_espacenet_and_patentscope(tmp_path):
-    row = {
-        "Title": "Pump",
-        "Publication number": "EP1000000A1\nUS2001000001A1",
-        "IPC": "F04B1/00\nF04B3/00",
-        "Publication date": "2000-05-17\n2001-01-04",
-        "Inventors": "DOE JANE [US]\nROE",
-        "Family number": 123,
-    }
-    name, found = read(write_csv(tmp_path / "e.csv", HEADERS["espacenet"], [row], delimiter=";"))
-    assert name == "espacenet"
-    one = found[Patent][0]
-    assert (one.publication_number, one.family_id, one.ipc, str(one.publication_date)) == (
-        "EP1000000A1",
-        "123",
-        ("F04B1/00", "F04B3/00"),
-        "2000-05-17",
-    )
+def test_patentscope(tmp_path):
     row = {
         "Application Id": "WO2019012345",
         "Title": "Pump",

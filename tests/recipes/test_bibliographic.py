@@ -12,6 +12,7 @@ import pytest
 
 from patent_mteb import recipes, sample
 from patent_mteb.errors import DataError
+from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Description, ExpertSummary, MachineSummaries
 from patent_mteb.recipes.beir import read_beir
@@ -120,8 +121,8 @@ LINKS = {
 def test_the_links_of_bibliographic_data_are_those_of_the_whole_set(recipe, worlds, tmp_path):
     (patents, citations), (bare, rewritten) = worlds
     family = {one.publication_number: one.family_id for one in patents}
-    log = recipes.run(recipe, bare, rewritten, tmp_path / "bare", BARE[recipe])
-    recipes.run(recipe, patents, citations, tmp_path / "whole", BARE[recipe])
+    log = recipes.run(recipe, Collection(bare, rewritten), tmp_path / "bare", BARE[recipe])
+    recipes.run(recipe, Collection(patents, citations), tmp_path / "whole", BARE[recipe])
     found, whole = (LINKS[recipe](tmp_path / name, family) for name in ("bare", "whole"))
     assert found == whole
     expected = family_pairs(patents, citations)
@@ -149,5 +150,5 @@ def test_without_require_the_message_names_the_filter_and_the_setting(recipe, wo
     if recipe == "patentmap":
         settings.append("ipc_offices=XX")  # or else its classification is built
     with pytest.raises(DataError, match=r"0 have claims.*\(in order: .*with claims: \d+ -> 0\)") as caught:
-        recipes.run(recipe, bare, rewritten, tmp_path, settings)
+        recipes.run(recipe, Collection(bare, rewritten), tmp_path, settings)
     assert "add claims" in caught.value.remedy and "--set require=" in caught.value.remedy

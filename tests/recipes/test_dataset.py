@@ -10,6 +10,7 @@ from small_patents import world
 
 from patent_mteb import cli, recipes
 from patent_mteb.errors import DataError
+from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.records import Citation, Patent, read_records, write_records
 from patent_mteb.recipes import dataset
 from patent_mteb.recipes.dataset import Identity
@@ -21,7 +22,11 @@ def test_the_record_is_what_hashlib_and_pyarrow_say(tmp_path):
     patents, citations = world()
     patents[3] = replace(patents[3], abstract=" ")
     log = recipes.run(
-        "wipo_at", patents, citations, tmp_path, ["seed=7"], Identity("Acme", "2", "Acme Corp.", "cc-by-4.0")
+        "wipo_at",
+        Collection(patents, citations),
+        tmp_path,
+        ["seed=7"],
+        Identity("Acme", "2", "Acme Corp.", "cc-by-4.0"),
     )
     record = dataset.read(tmp_path)
     assert (record.name, record.version, record.owner, record.licence) == ("Acme", "2", "Acme Corp.", "cc-by-4.0")
@@ -98,8 +103,8 @@ def test_names_that_no_task_can_begin_with_are_refused(tmp_path, name):
 
 def test_two_recipes_share_a_directory_and_a_rebuilt_one_leaves_nothing_behind(tmp_path):
     patents, citations = world()
-    recipes.run("sophia", patents, citations, tmp_path, SOPHIA)
-    recipes.run("wipo_at", patents, citations, tmp_path)
+    recipes.run("sophia", Collection(patents, citations), tmp_path, SOPHIA)
+    recipes.run("wipo_at", Collection(patents, citations), tmp_path)
     record = dataset.read(tmp_path)
     assert set(record.recipes) == {"sophia", "wipo_at"}
     stale = dict(record.recipes["wipo_at"].files) | {"datalyes/gone/test/data.parquet": dataset.FileRecord(1, "")}
@@ -107,7 +112,7 @@ def test_two_recipes_share_a_directory_and_a_rebuilt_one_leaves_nothing_behind(t
     (tmp_path / "datalyes/gone/test/data.parquet").write_text("x")
     document = dataset.to_json(record, "wipo_at", replace(record.recipes["wipo_at"], files=stale))
     (tmp_path / "dataset.json").write_text(json.dumps(document))
-    recipes.run("wipo_at", patents, citations, tmp_path)
+    recipes.run("wipo_at", Collection(patents, citations), tmp_path)
     assert not (tmp_path / "datalyes" / "gone").exists(), "a table of the last build that this one does not make"
     assert (tmp_path / "WIPO-AT").exists() and (tmp_path / "Sophia").exists()
     assert set(dataset.read(tmp_path).recipes) == {"sophia", "wipo_at"}

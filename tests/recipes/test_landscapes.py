@@ -7,21 +7,25 @@ from small_data import TEN_PATENTS
 from patent_mteb import sample
 from patent_mteb.patents.records import Label, Patent
 from patent_mteb.recipes.label_sets import LABEL_SETS, LabelSet, label_sets
-from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.steps import BuildLog
 
 
 def named(*rows):
     return [Patent(f"US{number}A", f"F{number}", labels=tuple(labels)) for number, labels in enumerate(rows)]
 
 
+def labels_of(patents):
+    return [patent.labels for patent in patents]
+
+
 def test_the_papers_landscapes_give_the_papers_sets():
-    assert label_sets(sample.load()[0], 50, BuildLog("mine")) == list(LABEL_SETS)
-    assert label_sets(TEN_PATENTS, 50, BuildLog("mine")) == list(LABEL_SETS)
+    assert label_sets(labels_of(sample.load()[0]), 50, BuildLog("mine")) == list(LABEL_SETS)
+    assert label_sets(labels_of(TEN_PATENTS), 50, BuildLog("mine")) == list(LABEL_SETS)
 
 
 def test_a_landscape_of_the_papers_name_with_other_labels_is_an_own_one():
     patents = named(*([Label("Emerging", coarse, fine)] for coarse in ("Solar", "Wind") for fine in "xyxy"))
-    assert label_sets(patents, 4, BuildLog("mine")) == [
+    assert label_sets(labels_of(patents), 4, BuildLog("mine")) == [
         LabelSet("Emerging", "Emerging"),
         LabelSet("EmergingSolar", "Emerging", "Solar"),
         LabelSet("EmergingWind", "Emerging", "Wind"),
@@ -43,7 +47,7 @@ def test_every_landscape_renamed_from_the_sample_gives_all_sets_that_a_naive_cou
             documents[lab.landscape, lab.coarse].add(one.publication_number)
             fine[lab.landscape, lab.coarse].add(lab.fine)
     log = BuildLog("mine")
-    found = label_sets(patents, 100, log)
+    found = label_sets(labels_of(patents), 100, log)
     big = {key for key, numbers in documents.items() if len(numbers) >= 100 and len(fine[key]) > 1}
     assert {(one.landscape, one.coarse) for one in found if one.coarse} == big and 0 < len(big) < len(documents)
     assert {one.name for one in found if not one.coarse} == {"MyEmerging", "MyConventional"}
@@ -51,7 +55,7 @@ def test_every_landscape_renamed_from_the_sample_gives_all_sets_that_a_naive_cou
         "fewer than 100 documents" in step.note for step in log.steps
     )
     one = next(one for one in found if one.name == "MyConventionalSelfCare")
-    assert {p.publication_number for p in patents if one.labels(p)} == documents["my Conventional", "Self-Care"]
+    assert {p.publication_number for p in patents if one.labels(p.labels)} == documents["my Conventional", "Self-Care"]
 
 
 def test_names_are_free_and_what_is_no_set_is_counted():
@@ -59,7 +63,7 @@ def test_names_are_free_and_what_is_no_set_is_counted():
     rows += [[Label("abC", "e")], [Label("", "k"), Label("", "l")]]
     rows += [[Label("one", "only")], [Label("ab", "", "x")], [Label("ab", "z")]]
     log = BuildLog("mine")
-    found = {one.name: (one.landscape, one.coarse) for one in label_sets(named(*rows), 2, log)}
+    found = {one.name: (one.landscape, one.coarse) for one in label_sets(labels_of(named(*rows)), 2, log)}
     assert found == {
         "Topics": ("", ""),
         "Ab": ("ab", ""),

@@ -11,9 +11,9 @@ from needs_table import PAGE, with_table
 
 from patent_mteb import recipes, sample
 from patent_mteb.errors import DataError
+from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.records import Description
-from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import CITATION_FIELDS, FIELDS, Filter, Funnel, deviations, required
+from patent_mteb.recipes.steps import FIELDS, BuildLog, Filter, Funnel, deviations, required
 
 BLANK = {
     "title": {"title": ""},
@@ -34,7 +34,7 @@ DROPPING = [
     (recipe, need)
     for recipe in recipes.RECIPES
     for need in recipes.needs(recipe)
-    if need.drops and need.field not in CITATION_FIELDS
+    if need.drops and need.field in FIELDS
 ]
 
 
@@ -50,7 +50,7 @@ def some():
 def test_the_needs_are_those_of_the_settings(recipe):
     needs = recipes.needs(recipe)
     fields = [need.field for need in needs]
-    assert len(set(fields)) == len(fields) and set(fields) <= {*FIELDS, *CITATION_FIELDS}
+    assert len(set(fields)) == len(fields) and set(fields) <= {*FIELDS, "citations", "category"}
     assert recipes.find(recipe).Params().require == required(needs)
     assert deviations(recipes.find(recipe).Params(), needs) == []
 
@@ -66,7 +66,7 @@ def test_a_field_that_no_record_has_is_named(recipe, need, some, tmp_path):
     patents, citations = some
     bare = [replace(one, **BLANK[need.field]) for one in patents]
     with pytest.raises(DataError) as caught:
-        recipes.run(recipe, bare, citations, tmp_path, FREE.get(recipe, []))
+        recipes.run(recipe, Collection(bare, citations), tmp_path, FREE.get(recipe, []))
     if need.field == "date":  # what has none is in no year
         assert "filed in the years 2021 to 2022: 200 -> 0" in caught.value.problem
     else:
@@ -118,7 +118,7 @@ def test_dapfam_names_the_most_citations_and_draws_queries(some, tmp_path):
     patents, citations = some
     message = r"with at least 100 citations: \d+ -> 0\).*lower min_citations \(the most that a family has is \d+\)"
     with pytest.raises(DataError, match=message):
-        recipes.run("dapfam", patents, citations, tmp_path)
-    log = recipes.run("dapfam", patents, citations, tmp_path, ["min_citations=1", "queries=20"])
+        recipes.run("dapfam", Collection(patents, citations), tmp_path)
+    log = recipes.run("dapfam", Collection(patents, citations), tmp_path, ["min_citations=1", "queries=20"])
     (step,) = [step for step in log.steps if step.name == "queries, stratified by year and IPC section"]
     assert step.rows_in > step.rows_out == 20 and "min_citations is 1 instead of 100" in log.deviations

@@ -19,7 +19,7 @@ RULES = ("first=2020-01-01", "last=2020-12-31")
 
 
 def built(folder, collection=None):
-    log = recipes.run_on("open_ep", collection or world.collection(), folder, RULES)
+    log = recipes.run("open_ep", collection or world.collection(), folder, RULES)
     return log, folder / "PatentOpenEP"
 
 

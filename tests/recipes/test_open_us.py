@@ -18,7 +18,7 @@ RULES = ("first=2021-01-01", "last=2023-12-31", "match=family")
 
 
 def built(folder, settings=RULES, recipe="open_us", **records):
-    log = recipes.run_on(recipe, world.collection(**records), folder, settings)
+    log = recipes.run(recipe, world.collection(**records), folder, settings)
     return log, folder / recipes.find(recipe).NAME
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from patent_mteb import recipes, sample
 from patent_mteb.errors import DataError
+from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.records import Patent
 from patent_mteb.recipes.parameters import Bounds, Setting, read_params, settings_of, written
 
@@ -44,7 +45,7 @@ def read(recipe, *assignments):
         ("patentmap", "ipc_last_year=none", None),
         ("patentmap", "query_last_year=2020", 2020),
         ("sophia", "first_year=None", None),
-        ("wipo_at", "strict_views=false", False),
+        ("open_us", "first_action=false", False),
         ("wipo_at", "train=0.5", 0.5),
         ("dapfam", "earliest_claim=1999-12-31", dt.date(1999, 12, 31)),
     ],
@@ -121,7 +122,7 @@ BAD = {
     ("patentmap", "queries=0"): "integer of at least 1",
     ("dapfam", "negatives=-1"): "integer of at least 0",
     ("dapfam", "seed="): "integer",
-    ("wipo_at", "strict_views=maybe"): "true or false",
+    ("open_us", "first_action=maybe"): "true or false",
     ("wipo_at", "train=inf"): "number from 0 to 1",
     ("wipo_at", "train=nan"): "number from 0 to 1",
     ("wipo_at", "train=5"): "number from 0 to 1",
@@ -148,7 +149,7 @@ def test_what_is_no_setting_is_refused(tmp_path):
         with pytest.raises(
             DataError, match=f"recipe sophia has no setting '{assignment.partition('=')[0]}'.*choose among first_year, "
         ):
-            recipes.run("sophia", [], [], tmp_path, [assignment])
+            recipes.run("sophia", Collection([], []), tmp_path, [assignment])
     with pytest.raises(DataError, match="setting seed of recipe dapfam has no value, expected: integer"):
         read("dapfam", "seed")
     with pytest.raises(
@@ -245,11 +246,14 @@ def test_a_recipe_of_ones_own_is_run_by_its_dotted_name(tmp_path, monkeypatch):
     module.build = lambda patents, citations, root, params=None: recipes.BuildLog(f"{len(patents)} {params}")
     monkeypatch.setitem(sys.modules, "my_recipe", module)
     assert [one.name for one in recipes.settings("my_recipe")] == ["match", "families", "twins"]
-    assert recipes.run("my_recipe", [Patent("US1A", "F1"), Patent("US2A", "F2")], [], tmp_path).benchmark == "2 None"
+    assert (
+        recipes.run("my_recipe", Collection([Patent("US1A", "F1"), Patent("US2A", "F2")], []), tmp_path).benchmark
+        == "2 None"
+    )
     with pytest.raises(DataError, match="has no settings"):
-        recipes.run("my_recipe", [], [], tmp_path, ["seed=1"])
+        recipes.run("my_recipe", Collection([], []), tmp_path, ["seed=1"])
     module.Params = Params
-    assert recipes.run("my_recipe", [], [], tmp_path, ["mode=slow"]).benchmark == f"0 {Params('slow')}"
+    assert recipes.run("my_recipe", Collection([], []), tmp_path, ["mode=slow"]).benchmark == f"0 {Params('slow')}"
 
 
 @pytest.mark.slow
@@ -263,7 +267,7 @@ def test_settings_reach_the_tables(tmp_path):
         "ipc_offices=",
     ]
     settings += ["ipc_first_year=None", "ipc_last_year=None"]
-    log = recipes.run("PatentMap", *sample.load(), tmp_path, settings)
+    log = recipes.run("PatentMap", Collection(*sample.load()), tmp_path, settings)
     assert log.benchmark == "PatentMap" and len(log.files) == 8
     lines = (tmp_path / "ZoeYou/downstream/perf200/content/queries.json").read_text().splitlines()
     offices = {line.split('"dnum": "')[1][:2] for line in lines}

@@ -9,7 +9,7 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from patent_mteb.recipes import patentmap
-from patent_mteb.recipes.patentmap import BySubclass, first_rows, more_like_this
+from patent_mteb.recipes.patentmap import first_rows, more_like_this, sharing_subclasses
 
 
 def test_the_first_rows_are_those_of_a_whole_sort():
@@ -30,14 +30,11 @@ def test_like_a_query_and_of_its_subclasses(at_once, monkeypatch):
     texts[7] = "the"
     codes = [tuple(draw.sample(["A61H", "F16K", "G06F", "H04L"], draw.randrange(0, 3))) for _ in keys]
     similar = more_like_this(dict(zip(keys, texts, strict=True)), keys, 20 + 10)
-    alike = BySubclass(keys, iter(codes))
+    pairs = list(zip(keys, codes, strict=True))
+    alike = sharing_subclasses(iter(pairs), dict(pairs))
     vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(texts)
     for query in draw.sample(range(120), 15):
-        forbidden = {keys[query], *draw.sample(keys, 9)}
         likeness = (vectors @ vectors[query].T).toarray().ravel()
         order = sorted(range(120), key=lambda row, likeness=likeness: (-likeness[row], row))
         assert similar[keys[query]] == [keys[row] for row in order][: 20 + 10]
-        expected = [
-            key for key, its in zip(keys, codes, strict=True) if key not in forbidden and set(its) & set(codes[query])
-        ]
-        assert alike(keys[query], forbidden) == expected
+        assert alike[keys[query]] == [key for key, its in pairs if set(its) & set(codes[query])]

@@ -19,7 +19,7 @@ from patent_mteb.patents.on_disk import stored
 from patent_mteb.patents.records import Citation, Patent, write_records
 from patent_mteb.recipes import Common, prepare
 from patent_mteb.recipes.beir import read_beir
-from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.steps import BuildLog
 
 
 def steps(log):
@@ -46,9 +46,9 @@ def test_numbers_without_kind_code_are_counted_and_matched_on_request(some, tmp_
     patents, citations = some
     blurred = [Citation(one.citing, without_kind(one.cited)) for one in citations]
     with pytest.raises(DataError, match=r"0 links of \d+ citations by number.* more with match=kind.*--set match=kind"):
-        recipes.run("wipo_at", patents, blurred, tmp_path / "none", ["match=number"])
-    log = recipes.run("wipo_at", patents, blurred, tmp_path / "kind")
-    whole = recipes.run("wipo_at", patents, citations, tmp_path / "whole")
+        recipes.run("wipo_at", Collection(patents, blurred), tmp_path / "none", ["match=number"])
+    log = recipes.run("wipo_at", Collection(patents, blurred), tmp_path / "kind")
+    whole = recipes.run("wipo_at", Collection(patents, citations), tmp_path / "whole")
     assert read_beir(tmp_path / "kind/WIPO-AT").qrels == read_beir(tmp_path / "whole/WIPO-AT").qrels
     assert log.deviations == [f"citations find also another publication of the same application: its number without kind code, its "
                               f"pre-grant publication, its grant: {len(citations)} links of {len(citations)} citations"]  # fmt: skip
@@ -65,7 +65,7 @@ def test_lost_citations_are_a_step_with_reasons(some, tmp_path):
         Citation(patents[0].publication_number, "XX no number"),
         *citations[:1],
     ]
-    log = recipes.run("wipo_at", patents, [*citations, *odd], tmp_path)
+    log = recipes.run("wipo_at", Collection(patents, [*citations, *odd]), tmp_path)
     step = steps(log)["citations matched by kind"]
     assert (step.rows_in, step.rows_out) == (len(citations) + 3, len(citations))
     for reason in (
@@ -97,7 +97,7 @@ def test_families_by_another_definition(tmp_path):
     patents = [
         replace(one, application_number="DE20100004" if one.family_id in ("F4", "F5") else "") for one in TEN_PATENTS
     ]
-    log = recipes.run("wipo_at", patents, TEN_CITATIONS, tmp_path, ["families=application"])
+    log = recipes.run("wipo_at", Collection(patents, TEN_CITATIONS), tmp_path, ["families=application"])
     assert (steps(log)["families: application"].rows_in, steps(log)["families: application"].rows_out) == (8, 9)
     assert log.deviations == ["patent families are publications of one application"]
     assert "FR5A" not in read_beir(tmp_path / "WIPO-AT").qrels["DE4A"]
@@ -220,7 +220,7 @@ def test_the_sample_has_families_that_nothing_joins(tmp_path):
     digests = {}
     for families in ("given", "joined"):
         log = recipes.run(
-            "dapfam", patents, citations, tmp_path / families, ["min_citations=4", f"families={families}"]
+            "dapfam", Collection(patents, citations), tmp_path / families, ["min_citations=4", f"families={families}"]
         )
         digests[families] = [(tmp_path / families / file).read_bytes() for file in log.files]
     assert digests["given"] == digests["joined"]
@@ -250,7 +250,7 @@ def test_a_records_directory_and_patents_without_citations(tmp_path, capsys):
     )
     write_records(tmp_path / "citations.jsonl", Citation, TEN_CITATIONS)
     pair = [str(tmp_path / "patents.jsonl"), str(tmp_path / "citations.jsonl")]
-    assert cli.main(["data", "build", "wipo_at", *pair, "--out", str(tmp_path / "out")]) == 0
+    assert cli.main(["data", "build", "wipo_at", *pair, str(tmp_path / "out")]) == 0
     assert len(read_beir(tmp_path / "out/WIPO-AT").queries) == 5
 
 

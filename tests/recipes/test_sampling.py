@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from patent_mteb import sample
-from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.sampling import sample_others, sample_queries, shares, stratified, stratum
+from patent_mteb.recipes.steps import BuildLog
 
 
 def test_shares_by_hand():

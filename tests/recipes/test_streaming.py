@@ -58,7 +58,7 @@ def test_the_same_tables_of_records_in_memory_and_in_files(records, tmp_path, re
     in_files = read_collection(records)
     made = []
     for name, collection in (("a", in_memory), ("b", in_files)):
-        recipes.run_on(recipe, collection, tmp_path / name / "Mine", [*settings, "match=family", "twins=merge"])
+        recipes.run(recipe, collection, tmp_path / name / "Mine", [*settings, "match=family", "twins=merge"])
         made.append(
             {file: content for file, content in _hashes(tmp_path / name / "Mine").items() if file != "dataset.json"}
         )
@@ -99,7 +99,7 @@ def test_no_step_holds_the_records(records, only_new, tmp_path, recipe, monkeypa
 
     monkeypatch.setattr(files, "replacing", replacing)
     monkeypatch.setattr(DiskList, "append", appended)
-    recipes.run_on(recipe, read_collection(records), tmp_path / "Mine", _sample_settings(recipe))
+    recipes.run(recipe, read_collection(records), tmp_path / "Mine", _sample_settings(recipe))
     assert len(seen) > 10
     assert max(seen) < 30
 
@@ -111,7 +111,7 @@ def test_the_open_benchmarks_are_the_same_too(tmp_path, recipe):
     in_files = Collection(stored(iter(patents[::-1])), DiskList(citations[::-1]))
     made = []
     for name, collection in (("a", Collection(patents, citations)), ("b", in_files)):
-        recipes.run_on(recipe, collection, tmp_path / name / "Mine", ["queries=40", "documents=300"])
+        recipes.run(recipe, collection, tmp_path / name / "Mine", ["queries=40", "documents=300"])
         made.append(
             {file: content for file, content in _hashes(tmp_path / name / "Mine").items() if file != "dataset.json"}
         )

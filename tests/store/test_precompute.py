@@ -19,6 +19,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.experiments.encoding import Job, encode_share
 from patent_mteb.experiments.run import run
 from patent_mteb.models.loading import load
+from patent_mteb.patents.collection import Collection
 from patent_mteb.recipes.dataset import Identity
 from patent_mteb.store import EmbeddingStore, stored
 from patent_mteb.store.merging import merge
@@ -166,7 +167,7 @@ def test_a_dry_run_counts_and_writes_no_vector(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_a_built_directory_is_encoded_by_its_tasks(tmp_path, capsys, monkeypatch):
-    recipes.run("sophia", *world(30), tmp_path / "mine", ["queries=10"], identity=Identity("Acme"))
+    recipes.run("sophia", Collection(*world(30)), tmp_path / "mine", ["queries=10"], identity=Identity("Acme"))
     monkeypatch.setenv("PATENT_MTEB_DATA", "")
     words = f"store encode {tmp_path / 'mine'} -m mteb/baseline-random-encoder --store {tmp_path / 'store'}".split()
     assert cli.main([*words, "--shard", "1/2"]) == 0

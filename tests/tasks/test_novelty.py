@@ -97,7 +97,7 @@ def truth(hub):
 
 @pytest.fixture
 def tasks(truth, tmp_path, monkeypatch):
-    recipes.run("novelty", PATENTS, [], tmp_path / "Mine", [f"truth={truth}"])
+    recipes.run("novelty", Collection(PATENTS, []), tmp_path / "Mine", [f"truth={truth}"])
     monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path / "Mine"))
     (benchmark,) = catalogue.own_benchmarks()
     return {kind.metadata.name.partition(".")[0]: kind() for kind in benchmark.task_classes}
@@ -172,12 +172,12 @@ def test_gated_judgements_are_those_of_the_queries_that_are_kept(tasks):
 
 def test_what_is_lost_is_counted_and_files_make_the_same_tables(truth, tmp_path):
     settings = [f"truth={truth}", "documents=8"]
-    log = recipes.run("novelty", PATENTS, [], tmp_path / "One", settings)
+    log = recipes.run("novelty", Collection(PATENTS, []), tmp_path / "One", settings)
     notes = {step.name: step.note for step in log.steps}
     assert "1 whose publication has no record" in notes["samples"]
     assert "1 X citations of documents without a record" in notes["X documents"]
     assert [step.rows_out for step in log.steps if step.name == "corpus"] == [8]
-    recipes.run_on("novelty", Collection(stored(iter(PATENTS[::-1]))), tmp_path / "Two", settings)
+    recipes.run("novelty", Collection(stored(iter(PATENTS[::-1]))), tmp_path / "Two", settings)
     first, second = (
         {path.name: path.read_bytes() for path in (tmp_path / name / "PatSnapNovelty").rglob("*.*")}
         for name in ("One", "Two")
@@ -201,4 +201,4 @@ def test_surprises_are_refused_with_their_row(tmp_path, change, said):
     path = tmp_path / "test.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in [TRUTH[0], {**TRUTH[1], **change}]))
     with pytest.raises(DataError, match=said):
-        recipes.run("novelty", PATENTS, [], tmp_path / "Mine", [f"truth={path}"])
+        recipes.run("novelty", Collection(PATENTS, []), tmp_path / "Mine", [f"truth={path}"])

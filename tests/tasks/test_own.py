@@ -25,6 +25,7 @@ from patent_mteb import _mteb, recipes
 from patent_mteb.data.loading import DATA_VARIABLE, Own, Root
 from patent_mteb.errors import DataError
 from patent_mteb.models.prompts import prompt_for
+from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.records import Label
 from patent_mteb.protocols.knn import WIPO_AT_KS
 from patent_mteb.protocols.linear_probe import C_GRID
@@ -47,7 +48,7 @@ def topics(tmp_path):
         words = " ".join(f"word{topic}" for topic in chosen)
         patents.append(replace(patent, labels=labels, title=f"{patent.title} {words}", ipc=()))
     root = tmp_path / "root"
-    recipes.run("wipo_at", patents, [], root, ["fine_documents=1000"], Identity("Acme", owner="Acme Corp."))
+    recipes.run("wipo_at", Collection(patents, []), root, ["fine_documents=1000"], Identity("Acme", owner="Acme Corp."))
     return root
 
 
@@ -137,7 +138,7 @@ def test_a_process_that_imports_mteb_alone_knows_the_tasks(acme):
 @pytest.fixture
 def acme(tmp_path, monkeypatch):
     root = tmp_path / "acme"
-    recipes.run("wipo_at", *world(), root, [], Identity("Acme", "3", "Acme Corp.", "MIT"))
+    recipes.run("wipo_at", Collection(*world()), root, [], Identity("Acme", "3", "Acme Corp.", "MIT"))
     monkeypatch.setenv(DATA_VARIABLE, str(root))
     catalogue.enter_own()
     yield root
@@ -207,7 +208,7 @@ def test_a_broken_record_stops_the_task_and_not_mteb(acme, caplog):
 
 
 def test_a_name_that_another_task_has_is_a_warning(tmp_path, monkeypatch, caplog):
-    recipes.run("wipo_at", *world(), tmp_path, [], Identity("Acme"))
+    recipes.run("wipo_at", Collection(*world()), tmp_path, [], Identity("Acme"))
     taken = mteb.get_task("STS22").metadata.name
     benchmark = own_data_benchmarks(Root(tmp_path, dataset.read(tmp_path)), catalogue.benchmarks())[0]
     monkeypatch.setattr(benchmark.task_classes[0].metadata, "name", taken)

@@ -56,7 +56,6 @@ from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Role, remove_fragment
-from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.patenteb.families import (
     CLASS,
     COUNT,
@@ -73,6 +72,7 @@ from patent_mteb.recipes.patenteb.families import (
     table_data,
 )
 from patent_mteb.recipes.sampling import grouped, random_key
+from patent_mteb.recipes.steps import BuildLog
 
 __all__ = ["COLUMNS", "NEEDS", "SAMPLE", "Params", "build", "domain_relation"]
 
@@ -157,8 +157,7 @@ def old_new_rows(data: TableData, split: str) -> list[Row]:
     return rows
 
 
-_DRAWS = 64
-"""Random draws for each wanted pair."""
+_DRAWS = 64  # random draws for each wanted pair
 
 
 def fragment_rows(

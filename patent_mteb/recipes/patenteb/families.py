@@ -21,10 +21,9 @@ from patent_mteb.patents.records import Citation, Claim, Patent
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Fragments, Role, extract
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
-from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import FIELDS, MATCH_THEM, Filter, Funnel, Need, filters_of
 from patent_mteb.recipes.parameters import Bounds, Count, Positive, Share
 from patent_mteb.recipes.sampling import grouped, random_key
+from patent_mteb.recipes.steps import FIELDS, MATCH_THEM, BuildLog, Filter, Funnel, Need, filters_of
 
 NEEDS = (
     Need("title", "every text; title2full", drops="families"),
@@ -98,8 +97,7 @@ class Params:
             raise ValueError(f"positive_share={self.positive_share} and decile={self.decile} must be between 0 and 1")
 
 
-PAPER = Params()
-"""The settings of the paper."""
+PAPER = Params()  # the settings of the paper
 
 SAMPLE = replace(
     PAPER,
@@ -114,13 +112,11 @@ SAMPLE = replace(
 
 Relation = Literal["IN", "OUT", "FULL_MIX", "PART_MIX"]
 Row = dict[str, Any]
-CLASS = "first_ipcr3"
-COUNT = "first_ipcr3_count"
-"""Columns with the dominant IPC3 of a row's family and the number of families that share it."""
+CLASS = "first_ipcr3"  # the dominant IPC3 of the row's family
+COUNT = "first_ipcr3_count"  # families with the dominant IPC3 of the row's family
 
 SPLITS = ("train", "validation", "test")
-SMALL_SPLIT = "split=0.3,0.1,0.6"
-"""The setting with which a small set keeps links within its test split."""
+SMALL_SPLIT = "split=0.3,0.1,0.6"  # the setting with which a small set keeps links within its test split
 
 _FEW_LINKS = 50
 
@@ -148,14 +144,11 @@ class Family:
     """A simple family; its lower-case texts are in a temporary file."""
 
     id: str
-    texts: DiskList[_Texts]
-    """The texts of all families."""
-    position: int
-    """The position of this family among the texts."""
+    texts: DiskList[_Texts]  # the texts of all families
+    position: int  # the position of this family among the texts
     ipc3: frozenset[str]
     dominant: str
-    codes: str
-    """The sorted IPC codes, separated by blanks."""
+    codes: str  # the sorted IPC codes, separated by blanks
     inventors: tuple[str, ...]
     filed: dt.date | None
 
@@ -253,7 +246,7 @@ def _readable(codes: Iterable[str]) -> list[str]:
     """Return the distinct normalised codes of class level or below, in order."""
     codes = list(codes)
     unusable = set(ipc.codes_at(codes, "ipc3").unusable)
-    return list(dict.fromkeys(str(ipc.parse(code)) for code in codes if code not in unusable))
+    return list(dict.fromkeys(ipc.parse(code)[-1] for code in codes if code not in unusable))
 
 
 def _sorted(members: Sequence[Patent]) -> list[Patent]:

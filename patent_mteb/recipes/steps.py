@@ -1,22 +1,74 @@
-"""The fields that a recipe needs, the filters on them, and the message where a filter leaves nothing.
+"""The steps of a build: its log, the fields that it needs, and the filters on them.
 
-The table ``NEEDS`` of a recipe lists each field, its use, and what the recipe drops where it is missing. The filters,
-their messages, ``patent-mteb data inspect`` and the table in ``docs/recipes.md`` are made from it. The setting
-``require`` names the fields that stay required and waives the others, except those without which the benchmark has no
-meaning (``fixed``).
+The log has counts in and out, deviations from the paper, and files. The table ``NEEDS`` of a recipe lists each field,
+its use, and what the recipe drops where it is missing. The filters, their messages, ``patent-mteb data inspect`` and
+the table in ``docs/recipes.md`` are made from it. The setting ``require`` names the fields that stay required and
+waives the others, except those without which the benchmark has no meaning (``fixed``).
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.records import ExpertSummary, MachineSummaries, Patent
-from patent_mteb.recipes.log import BuildLog, Step
 from patent_mteb.recipes.parameters import settings_of, written
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a recipe: the number of rows in and out, and why they differ."""
+
+    name: str
+    rows_in: int
+    rows_out: int
+    note: str = ""
+
+
+@dataclass
+class BuildLog:
+    """The steps of a build, its files (relative to the root) and its deviations.
+
+    A deviation is a phrase that says where the tables differ from the paper's rules. The description of the tasks lists
+    them.
+    """
+
+    benchmark: str
+    steps: list[Step] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    deviations: list[str] = field(default_factory=list)
+
+    def step(self, name: str, rows_in: int, rows_out: int, note: str = "") -> None:
+        """Record a step and log it."""
+        self.steps.append(Step(name, rows_in, rows_out, note))
+        logger.info("%s: %s: %d -> %d%s", self.benchmark, name, rows_in, rows_out, f" ({note})" if note else "")
+
+    def record_files(self, root: Path, folder: str) -> None:
+        """Record all files of a folder below the root."""
+        self.files = sorted(path.relative_to(root).as_posix() for path in (root / folder).rglob("*") if path.is_file())
+
+    def deviate(self, phrase: str) -> None:
+        """Record a deviation from the paper's rules and log it."""
+        self.deviations.append(phrase)
+        logger.info("%s: differs from the paper: %s", self.benchmark, phrase)
+
+    def warn(self, name: str, rows_in: int, rows_out: int, problem: str) -> None:
+        """Record a step and log its note as a warning."""
+        self.steps.append(Step(name, rows_in, rows_out, problem))
+        logger.warning("%s: %s", self.benchmark, problem)
+
+
+def counts_note(counts: Mapping[str, int]) -> str:
+    """Return the counts above zero as a note: ``2 within a family; 1 without a date``."""
+    return "; ".join(f"{number} {what}" for what, number in counts.items() if number)
+
 
 _Item = TypeVar("_Item")
 
@@ -37,9 +89,6 @@ FIELDS: Mapping[str, Callable[[Patent], bool]] = {
 }
 """Test for each field of a patent. ``filing_date`` is the application or the priority date, ``date`` any date."""
 
-CITATION_FIELDS = ("citations", "category")
-"""Citations between the patents, and their category (X, Y, A) in a search report."""
-
 MATCH_THEM = (
     "add citations between your patents; --set match=kind or --set match=family finds those that name yours in another"
     " form"
@@ -55,7 +104,7 @@ CATEGORIES = (
 
 @dataclass(frozen=True)
 class Need:
-    """A field of :data:`FIELDS` or :data:`CITATION_FIELDS` that a recipe reads, and the tables or tasks that use it.
+    """A field of :data:`FIELDS`, ``citations`` or ``category`` that a recipe reads, and what uses it.
 
     ``drops`` names the items that the recipe drops where the field is missing, if any. A ``fixed`` need cannot be
     waived.
