@@ -334,16 +334,29 @@ def _table_in(found: Mapping[str, Any], wanted: Callable[[str], bool]) -> list[A
     return [found]
 
 
+def _quotes(path: Path, delimiter: str) -> str:
+    """Return what marks quotes: ``"``, an apostrophe, or a backslash before each quote within quotes (MySQL)."""
+    head = [line for _, line in itertools.islice(lines_of(path), _HEAD)]
+    for cells in (line.split(delimiter) for line in head):
+        if len(cells) > 1 and all(len(cell) > 1 and cell[0] == cell[-1] == "'" for cell in map(str.strip, cells)):
+            return "'"
+    within = rf"[^{re.escape(delimiter)}\n]"
+    text = "\n".join(head)
+    escaped = re.search(rf'{within}\\"{within}', text) and not re.search(rf'{within}""{within}', text)
+    return "\\" if escaped else '"'
+
+
 def _delimited(path: Path, delimiter: str) -> Iterator[Cells]:
     csv.field_size_limit(_LONGEST_CELL)
     lines: list[str] = []
+    quotes = _quotes(path, delimiter)
 
     def read() -> Iterator[str]:
         for _, line in lines_of(path):
-            lines.append(f"{line}\n")
+            lines.append((line.replace('\\"', '""') if quotes == "\\" else line) + "\n")
             yield lines[-1]
 
-    reader = csv.reader(read(), delimiter=delimiter)
+    reader = csv.reader(read(), delimiter=delimiter, quotechar="'" if quotes == "'" else '"')
     first, row, last = 1, 1, [""]
     while True:
         try:

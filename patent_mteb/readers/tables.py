@@ -285,9 +285,9 @@ class _TableReader:
         if is_serial(value):
             date += dt.timedelta(self._sheet.days)
             self._note(f"{ours} is a serial number of Excel", f"{text_of(value)} = {date}")
-        if not has_day(value):
+        if not has_day(value, order):
             self._note(f"{ours} has no day: the first of its month or year is taken", text_of(value))
-        if has_short_year(value):
+        if has_short_year(value, order):
             self._note(f"{ours} has a year of two digits", f"{value} = {date}")
         return date
 

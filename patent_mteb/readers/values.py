@@ -101,6 +101,7 @@ _SERIAL = re.compile(r"\d{5}(?:[.,]\d+)?")
 _SERIAL_START = dt.date(1899, 12, 30)
 _SLASHED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](\d{4}|\d\d)")
 _SIX_DIGITS = re.compile(r"\d{6}")
+_FORMS_OF_SIX = ("%Y%m", "%y%m%d", "%d%m%y", "%m%d%y")
 _ERA = re.compile(
     r"(?P<era>明治|大正|昭和|平成|令和|民國|民国|[MTSHR])(?P<y>元|\d{1,3})(?:年|[./-])(?:(?P<m>\d{1,2})(?:月|[./-])(?:(?P<d>\d{1,2})日?)?)?"
 )
@@ -126,8 +127,8 @@ def read_date(value: Any, forms: Sequence[str] = (), order: str = "") -> dt.date
     The forms are ISO 8601 with or without a time, 20190102, 2019-01 and 2019 (their first day), 19980800, 02.01.2019,
     2019年1月2日, eras of Japan and Taiwan, English, German, French and Spanish names of months with or without a day,
     serial numbers of Excel, milliseconds since 1970, and 31/12/2019 or 12/31/2019 if one of the numbers exceeds 12 or
-    the order (:func:`day_order`) is ``day`` or ``month``. Years of two digits are the last ones up to the next year.
-    Dates before 1790 or after the next year are invalid.
+    the order (:func:`day_order`) is ``day`` or ``month``, and six digits of which the order is the form. Years of two
+    digits are the last ones up to the next year. Dates before 1790 or after the next year are invalid.
     """
     if isinstance(value, dt.datetime):
         value = value.date()
@@ -143,7 +144,10 @@ def read_date(value: Any, forms: Sequence[str] = (), order: str = "") -> dt.date
     if found := _DATE.fullmatch(text):
         part = {name.rstrip("234"): number for name, number in found.groupdict().items() if number}
         return _plausible(dt.date(_year(part["y"]), int(part.get("m") or 0) or 1, int(part.get("d") or 0) or 1))
-    if _SIX_DIGITS.fullmatch(text):
+    if _SIX_DIGITS.fullmatch(text) and (date := _of_form(text, [order] if order in _FORMS_OF_SIX else [])):
+        century = 100 * ("%y" in order and date.year > dt.date.today().year + 1)
+        return _plausible(date.replace(year=date.year - century))
+    if _SIX_DIGITS.fullmatch(text) and not order:
         raise ValueError(f"'{text}' is ambiguous: a map can set its form, such as date = '%y%m%d'")
     if found := _SLASHED.fullmatch(text):
         first, second, year = int(found[1]), int(found[2]), _year(found[3])
@@ -177,19 +181,27 @@ def is_serial(value: Any) -> bool:
 _SHORT_YEAR = re.compile(r"^(?:\d{1,2}[-/. ].*\D|[^\W\d_]+[-/])\d\d$")
 
 
-def has_short_year(value: Any) -> bool:
+def has_short_year(value: Any, order: str = "") -> bool:
     """Whether a date that :func:`read_date` accepts has a year of two digits."""
-    return isinstance(value, str) and bool(_SHORT_YEAR.search(value.strip()))
+    return "%y" in order or (isinstance(value, str) and bool(_SHORT_YEAR.search(value.strip())))
 
 
 def needs_order(value: Any) -> bool:
     """Whether a value is a date whose order :func:`day_order` may settle."""
-    return bool(_SLASHED.fullmatch(text_of(value)))
+    text = text_of(value)
+    return bool(_SLASHED.fullmatch(text) or _SIX_DIGITS.fullmatch(text))
 
 
 def day_order(values: Iterable[Any]) -> str:
-    """Return the first part of the slashed dates of a column, ``day`` or ``month``; empty if it is unclear."""
-    found = [match for value in values if (match := _SLASHED.fullmatch(text_of(value)))]
+    """Return the order of the dates of a column, empty if it is unclear.
+
+    It is ``day`` or ``month``, the first of the two with slashes, or the only form that all six digits can have.
+    """
+    texts = [text for value in values if needs_order(value) for text in [text_of(value)]]
+    if six := [text for text in texts if _SIX_DIGITS.fullmatch(text)]:
+        forms = [form for form in _FORMS_OF_SIX if all(_of_form(text, [form]) for text in six)]
+        return forms[0] if len(forms) == 1 else ""
+    found = [match for text in texts if (match := _SLASHED.fullmatch(text))]
     day, month = (any(int(match[n]) > 12 for match in found) for n in (1, 2))
     return "" if day == month else "day" if day else "month"
 
@@ -221,8 +233,10 @@ _DAYLESS = re.compile(
 )
 
 
-def has_day(value: Any) -> bool:
+def has_day(value: Any, order: str = "") -> bool:
     """Whether a value that :func:`read_date` accepts includes the day."""
+    if order == "%Y%m":
+        return False
     return isinstance(value, dt.date) or not _DAYLESS.fullmatch(text_of(value))
 
 

@@ -347,6 +347,12 @@ case("line ends of two kinds", raw(as_csv([HEADER, *ROWS]).replace("\n", "\r\n",
 case("line ends CR CR LF", raw(as_csv([HEADER, *ROWS]).replace("\n", "\r\r\n"), "t.csv"))
 case("semicolons within quoted cells", text([HEADER, *with_column("Title", ["Pump; valve", "Seal", "Rotor"])], delimiter=";"),
      but(title=["Pump; valve", "Seal", "Rotor"]))  # fmt: skip
+case("cells in apostrophes", raw("\n".join(",".join(f"'{cell}'" for cell in row) for row in [HEADER, *ROWS]), "t.csv"))
+case(
+    "a backslash before each quote (MySQL)",
+    raw('Publication Number,Title\n"US10123456B2","A \\"pump\\", small"\n"US9000001B2","Rotor"\n', "t.csv"),
+    {"publication_number": [NUMBERS[0], NUMBERS[2]], "title": ['A "pump", small', "Rotor"]},
+)
 OBJECTS = [dict(zip(HEADER, row, strict=True)) for row in ROWS]
 COLUMNS = {name: [row[place] for row in ROWS] for place, name in enumerate(HEADER)}
 for name, content in (
@@ -976,11 +982,18 @@ for name, cells, dates, said in (
     ("13.11.18", ("13.11.18", "02.01.19", "07.04.15"), None, "a year of two digits"),
     ("11/13/18", ("11/13/18", "1/2/19", "4/7/15"), None, "a year of two digits"),
     (
+        "991131 or 991301, the only form of all",
+        ("181113", "190102", "990407"),
+        ["2018-11-13", "2019-01-02", "1999-04-07"],
+        "a year of two digits",
+    ),
+    (
         "181113, of which the order is unclear",
         ("181113", "190102", "150407"),
         ["", "", ""],
         "is ambiguous: a map can set its form",
     ),
+    ("201811", ("201811", "201901", "201504"), ["2018-11-01", "2019-01-01", "2015-04-01"], "has no day"),
     ("2018", ("2018", "2019", "2015"), ["2018-01-01", "2019-01-01", "2015-01-01"], "has no day"),
     ("7. April 2015, 13 Nov 2018", ("13 Nov 2018", "2. Januar 2019", "7. April 2015"), None, ""),
     ("November 13, 2018", ("November 13, 2018", "January 2, 2019", "Apr 7, 2015"), None, ""),
