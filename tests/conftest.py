@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from forked import forking
 from paths import ROOT, SHARED
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -65,11 +66,12 @@ def once(tmp_path_factory):
 @pytest.fixture(scope="session")
 def scored_sample(once):
     """What a build of the documentation leaves in docs/work for the next one: a static model, and the results on the
-    sample that its pages show.
+    sample that its pages show; of MiniLM those on the smallest task.
     """
     code = (
         "import sys; from pathlib import Path; import generate; work = Path(sys.argv[1]); work.mkdir()\n"
         "generate.example('static_model')(work / 'wordllama')\n"
+        "generate.MINILM_TASKS = ('PatenTEBEffect2Substance.sample',)\n"
         "generate.run_models(work / 'results', work / 'wordllama')"
     )
     known = {name: value for name, value in os.environ.items() if name != "PATENT_MTEB_QUERY_SCORES"}
@@ -79,6 +81,34 @@ def scored_sample(once):
         subprocess.run([sys.executable, "-c", code, str(folder)], env=known, cwd=ROOT, check=True)
 
     return once("docs work", make)
+
+
+LIBRARIES = [
+    "datasets",
+    "polars",
+    "scipy.stats",
+    "sentence_transformers",
+    "sklearn.cluster",
+    "sklearn.linear_model",
+    "torch",
+    "transformers",
+]
+
+
+@pytest.fixture(scope="session")
+def python(tmp_path_factory):
+    """A program to start instead of ``sys.executable``, in whose processes mteb and the package are imported already."""
+    with forking(
+        tmp_path_factory.mktemp("forked"), *LIBRARIES, "mteb.benchmarks.benchmarks", "patent_mteb.*"
+    ) as program:
+        yield str(program)
+
+
+@pytest.fixture(scope="session")
+def python_without_mteb(tmp_path_factory):
+    """The same, with the libraries that mteb imports: who imports it, and when, is what is tested."""
+    with forking(tmp_path_factory.mktemp("forked"), *LIBRARIES) as program:
+        yield str(program)
 
 
 @pytest.fixture(autouse=True)
