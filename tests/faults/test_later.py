@@ -29,7 +29,7 @@ from patent_mteb.search.cache import RunCache
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.run import FirstStage, Run
 
-TASK = "PatentMapAbsToAbsRetrieval.sample"
+TASK = "PatenTEBEffect2Substance.sample"
 
 
 # ---------------------------------------------------------------- models
