@@ -29,7 +29,10 @@ for _name in ("PATENT_MTEB_DATA", "PATENT_MTEB_SAMPLE", "PATENT_MTEB_RUNS", "PAT
     os.environ.pop(_name, None)
 
 
-LONGEST = ("test_docs.py", "test_kills.py", "test_commands.py", "test_verbs.py", "test_golden.py", "test_retrieval.py")
+LONGEST = [
+    *("test_docs.py", "test_kills.py", "test_commands.py", "test_golden.py", "test_accessible.py", "test_retrieval.py"),
+    *("test_verbs.py", "test_mteb.py", "test_recipes.py", "test_paper_tables.py", "test_data.py"),
+]
 """Files to start with, so that both workers have work to the end; test_golden.py uses what test_docs.py makes."""
 
 
