@@ -1,7 +1,7 @@
 """A stand-in for ``python`` whose processes begin with their imports done: a server imports once and forks for each.
 
 ``with forking(folder, *modules) as python`` gives the path of a program that takes ``-c CODE``, ``-m MODULE`` or a
-script, and has the working directory, environment, streams and exit status of its process; ``patent-mteb`` is next to
+script, and has the working directory, environment, streams, signals and exit status of its process; ``patent-mteb`` is next to
 it. What the imported libraries read from the environment, they read when the server starts.
 """
 
@@ -26,11 +26,16 @@ _PROGRAM = """#!{python} -ISE
 import array, json, os, signal, socket, sys
 server = socket.socket(socket.AF_UNIX)
 server.connect({address!r})
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, _: server.sendall(bytes([number])))
 streams = array.array("i", (0, 1, 2))
 server.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)])
-server.sendall(json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode() + b"\\n")
+request = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
+server.sendall(len(request).to_bytes(8, "big") + request)
 answer = json.loads(server.makefile().readline())
 if answer < 0:
+    if answer != -signal.SIGKILL:
+        signal.signal(-answer, signal.SIG_DFL)
     os.kill(os.getpid(), -answer)
 os._exit(answer)
 """
@@ -56,17 +61,15 @@ def forking(folder: Path, *modules: str) -> Iterator[Path]:
     listener.listen()
     start = [sys.executable, __file__, str(listener.fileno()), *modules]
     own = {**os.environ, "PATENT_MTEB_AUTOLOAD": "0"}
-    with subprocess.Popen(start, env=own, stdin=subprocess.DEVNULL, pass_fds=[listener.fileno()]) as server:
+    with subprocess.Popen(start, env=own, stdin=subprocess.PIPE, pass_fds=[listener.fileno()]):
         listener.close()  # a server that has ended refuses its callers
-        try:
-            yield program
-        finally:
-            server.terminate()
+        yield program
 
 
 def _serve(listener: socket.socket) -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who answer
-    while True:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the processes that answer are not waited for
+    while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:  # which ends with the tests
         caller, _ = listener.accept()
         if not os.fork():
             listener.close()
@@ -78,10 +81,12 @@ def _serve(listener: socket.socket) -> None:
 def _answer(caller: socket.socket) -> None:
     """Run what the caller asks for in a process of its own, and say how it ended."""
     _, streams, _, _ = socket.recv_fds(caller, 1, 3)
-    arguments, folder, environment = json.loads(caller.makefile().readline())
+    size = int.from_bytes(caller.recv(8, socket.MSG_WAITALL), "big")
+    arguments, folder, environment = json.loads(caller.recv(size, socket.MSG_WAITALL))
     child = os.fork()
     if not child:
         caller.close()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
@@ -89,8 +94,11 @@ def _answer(caller: socket.socket) -> None:
         os.environ.clear()
         os.environ.update(environment)
         os._exit(_run(arguments))
-    if caller in select.select([caller, os.pidfd_open(child)], [], [])[0]:  # the caller was killed
-        os.kill(child, signal.SIGKILL)
+    watched = [caller, os.pidfd_open(child)]
+    while caller in select.select(watched, [], [])[0]:
+        passed_on = caller.recv(1)
+        os.kill(child, passed_on[0] if passed_on else signal.SIGKILL)  # nothing: the caller was killed
+        watched = watched if passed_on else watched[1:]
     _, status = os.waitpid(child, 0)
     with contextlib.suppress(BrokenPipeError):
         caller.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
