@@ -69,12 +69,11 @@ def once(tmp_path_factory):
 @pytest.fixture(scope="session")
 def scored_sample(once):
     """What a build of the documentation leaves in docs/work for the next one: a static model, and the results on the
-    sample that its pages show; of MiniLM those on the smallest task.
+    sample that its pages show.
     """
     code = (
         "import sys; from pathlib import Path; import generate; work = Path(sys.argv[1]); work.mkdir()\n"
         "generate.example('static_model')(work / 'wordllama')\n"
-        "generate.MINILM_TASKS = ('PatenTEBEffect2Substance.sample',)\n"
         "generate.run_models(work / 'results', work / 'wordllama')"
     )
     known = {name: value for name, value in os.environ.items() if name != "PATENT_MTEB_QUERY_SCORES"}

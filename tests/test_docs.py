@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import html.parser
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -34,15 +33,14 @@ class Page(html.parser.HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory, scored_sample, python):
+def site(tmp_path_factory, scored_sample):
     """The built pages by their paths."""
     shutil.copytree(scored_sample, DOCS / "work", dirs_exist_ok=True)
     for needed in ("sphinx", "furo", "myst_parser"):
         pytest.importorskip(needed)
     out = tmp_path_factory.mktemp("site")
     command = f"{sys.executable} -m sphinx -q -W --keep-going -d {out / 'tree'} {DOCS} {out / 'html'}".split()
-    paths = {"PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(command, env=os.environ | paths, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return {
         path.relative_to(out / "html").as_posix(): path.read_text("utf-8") for path in (out / "html").rglob("*.html")
