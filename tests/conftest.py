@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from forked import forking
 from paths import ROOT, SHARED
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -28,7 +29,10 @@ for _name in ("PATENT_MTEB_DATA", "PATENT_MTEB_SAMPLE", "PATENT_MTEB_RUNS", "PAT
     os.environ.pop(_name, None)
 
 
-LONGEST = ("test_docs.py", "test_kills.py", "test_commands.py", "test_verbs.py", "test_golden.py", "test_retrieval.py")
+LONGEST = [
+    *("test_docs.py", "test_kills.py", "test_commands.py", "test_golden.py", "test_accessible.py", "test_retrieval.py"),
+    *("test_verbs.py", "test_mteb.py", "test_recipes.py", "test_paper_tables.py", "test_data.py"),
+]
 """Files to start with, so that both workers have work to the end; test_golden.py uses what test_docs.py makes."""
 
 
@@ -79,6 +83,34 @@ def scored_sample(once):
         subprocess.run([sys.executable, "-c", code, str(folder)], env=known, cwd=ROOT, check=True)
 
     return once("docs work", make)
+
+
+LIBRARIES = [
+    "datasets",
+    "polars",
+    "scipy.stats",
+    "sentence_transformers",
+    "sklearn.cluster",
+    "sklearn.linear_model",
+    "torch",
+    "transformers",
+]
+
+
+@pytest.fixture(scope="session")
+def python(tmp_path_factory):
+    """A program to start instead of ``sys.executable``, in whose processes mteb and the package are imported already."""
+    with forking(
+        tmp_path_factory.mktemp("forked"), *LIBRARIES, "mteb.benchmarks.benchmarks", "patent_mteb.*"
+    ) as program:
+        yield str(program)
+
+
+@pytest.fixture(scope="session")
+def python_without_mteb(tmp_path_factory):
+    """The same, with the libraries that mteb imports: who imports it, and when, is what is tested."""
+    with forking(tmp_path_factory.mktemp("forked"), *LIBRARIES) as program:
+        yield str(program)
 
 
 @pytest.fixture(autouse=True)

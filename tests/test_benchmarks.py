@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,8 @@ QUICK = ("exact search", "bm25", "leak", "ranks under", "all scores", "bootstrap
 
 
 @pytest.mark.slow
-def test_the_growth_table_is_made_and_its_results_agree():
-    command = [sys.executable, str(ROOT / "benchmarks" / "all.py"), "--quick", "--only", *QUICK]
+def test_the_growth_table_is_made_and_its_results_agree(python):
+    command = [python, str(ROOT / "benchmarks" / "all.py"), "--quick", "--only", *QUICK]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stderr
     rows = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| ")][1:]

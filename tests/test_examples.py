@@ -172,14 +172,14 @@ def test_passages(example, words, tmp_path):
 
 @pytest.mark.slow
 def test_passages_of_real_patents(example, real_data):
-    printed = example("passages", "--real", real_data / "pap2pat", "--first", "30", "--tokens", "256", "1024")
-    assert "taken: 30 patents, 30 papers" in printed
+    printed = example("passages", "--real", real_data / "pap2pat", "--first", "12", "--tokens", "256", "1024")
+    assert "taken: 12 patents, 12 papers" in printed
     rows = [numbers(line) for line in printed.splitlines() if re.match("document|passages of", line)]
     assert len(rows) == 5
     assert all(0.9 < ndcg <= recall for ndcg, recall in rows)
 
 
-def _python(tmp_path, *arguments):
+def _forked(python, tmp_path, *arguments):
     """In a process of its own: a benchmark that is registered stays so."""
     paths = os.pathsep.join(
         [str(EXAMPLES), str(Path(patent_mteb.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
@@ -188,24 +188,25 @@ def _python(tmp_path, *arguments):
         "PYTHONPATH": paths
     }
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        [python, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @pytest.mark.slow
-def test_add_a_benchmark(tmp_path):
+def test_add_a_benchmark(python, tmp_path):
     """One file outside the package: sample, results, report tab, prompts and validation, and nothing else is
     touched.
     """
-    printed = _python(tmp_path, str(EXAMPLES / "add_a_benchmark.py"))
+    printed = _forked(python, tmp_path, str(EXAMPLES / "add_a_benchmark.py"))
     by_title, by_keywords = re.findall(r"^KnownAbstractBy\w+\.sample: ndcg_at_10 = (0\.\d{4})$", printed, re.MULTILINE)
     assert by_title != by_keywords
     assert printed.count("ipc_g_ndcg_at_10: 0.") == 2
     assert len(list(tmp_path.glob("results/**/KnownAbstractBy*.queries.parquet"))) == 2
 
-    report = _python(
+    report = _forked(
+        python,
         tmp_path,
         "-c",
         "import add_a_benchmark; from patent_mteb.cli import main; main(['report', 'results', '--format', 'markdown',"
@@ -215,7 +216,8 @@ def test_add_a_benchmark(tmp_path):
     assert "report.md" in report
     assert "KnownAbstract (sample)" in text and "ByTitle" in text and by_title in text and by_keywords in text
 
-    found = _python(
+    found = _forked(
+        python,
         tmp_path,
         "-c",
         "import add_a_benchmark as one; from pathlib import Path; from patent_mteb import sample;from patent_mteb.cli"
@@ -262,9 +264,9 @@ def test_real_patents_give_twenty_cells(example, tmp_path, real_data):
         task.unload_data()
 
 
-def _slurm(tmp_path, shares, *words):
+def _slurm(python, tmp_path, shares, *words):
     """Run the Slurm script once for each share; the last time as the script that was submitted for it alone."""
-    paths = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    paths = f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"
     for share in range(1, shares + 1):
         count = {"SHARES": str(shares)} if share == shares else {"SLURM_ARRAY_TASK_COUNT": str(shares)}
         surroundings = os.environ | {"PATH": paths, "SLURM_ARRAY_TASK_ID": str(share)} | count
@@ -274,7 +276,7 @@ def _slurm(tmp_path, shares, *words):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the script is for a shell")
-def test_the_shares_of_a_slurm_array_are_the_whole(tmp_path, words, monkeypatch, capsys):
+def test_the_shares_of_a_slurm_array_are_the_whole(python, tmp_path, words, monkeypatch, capsys):
     from patent_mteb import cli
 
     monkeypatch.chdir(tmp_path)
@@ -282,7 +284,7 @@ def test_the_shares_of_a_slurm_array_are_the_whole(tmp_path, words, monkeypatch,
     for place in range(3):
         rows = (f"US{10_000_000 + 3 * row + place}B2,Pump {row}" for row in range(4))
         (tmp_path / "files" / f"{place}.csv").write_text("\n".join(["publication_number,title", *rows]) + "\n", "utf-8")
-    _slurm(tmp_path, 2, "import", "records", "files")
+    _slurm(python, tmp_path, 2, "import", "records", "files")
     assert cli.main(["data", "import", "--merge", "--out", "records"]) == 0
     assert cli.main(["data", "import", "files", "--out", "whole"]) == 0
     merged, whole = (
@@ -292,7 +294,7 @@ def test_the_shares_of_a_slurm_array_are_the_whole(tmp_path, words, monkeypatch,
     assert merged == whole and len(merged) > 2
 
     chosen = ["-t", "PatentMapAbsToAbsRetrieval.sample", "-m", str(words)]
-    _slurm(tmp_path, 2, "encode", "stores", *chosen)
+    _slurm(python, tmp_path, 2, "encode", "stores", *chosen)
     assert cli.main(["store", "merge", "stores/1", "stores/2", "--store", "store"]) == 0
     capsys.readouterr()
     assert cli.main(["store", "encode", *chosen, "--store", "store", "--dry-run"]) == 0

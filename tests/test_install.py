@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
-import os
 import re
 import subprocess
 import sys
@@ -24,12 +23,12 @@ SPEC.loader.exec_module(environments)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 WITHOUT_TORCH = """
-import importlib.util, sys
+import glob, importlib.util, os, sys
 
 class Missing:  # as if these were not installed
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in ("torch", "transformers", "sentence_transformers", "tokenizers"):
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 def find_spec(name, package=None, find=importlib.util.find_spec):
     try:
@@ -40,7 +39,11 @@ def find_spec(name, package=None, find=importlib.util.find_spec):
 sys.meta_path.insert(0, Missing())
 importlib.util.find_spec = find_spec
 from patent_mteb.cli import main
-for words in {commands!r}:
+for line in sys.argv[1:]:
+    os.environ.pop("PATENT_MTEB_RUNS", None)  # --save-runs sets it for the process
+    if os.path.isdir("own"):
+        os.environ["PATENT_MTEB_DATA"] = "own"
+    words = [name for word in line.split() for name in sorted(glob.glob(word, recursive=True)) or [word]]
     status = main(words)
     print("status", status, *words, file=sys.stderr)
     if status:
@@ -67,15 +70,9 @@ WORDS = [
 ]
 
 
-def without_torch(commands, folder, **environment):
-    return subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH.format(commands=commands)],
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def without_torch(lines, folder):
+    command = [sys.executable, "-c", WITHOUT_TORCH, *lines]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def patents(path, count=40):
@@ -99,27 +96,21 @@ def test_the_lock_file_is_that_of_the_installed_versions():
 @pytest.mark.slow
 def test_everything_that_needs_no_model_works_without_torch(tmp_path):
     patents(tmp_path / "list.csv")
-    run = ["run", "-t", "OwnCitationRetrieval", "--save-runs", "runs", "--out", "results"]
-    first = [
-        ["data", "import", "list.csv", "--out", "records"],
-        ["data", "inspect", "records"],
-        ["data", "build", "wipo_at", "records", "own"],
-        ["data", "validate", "own"],
+    run = "run -t OwnCitationRetrieval --save-runs runs --out results"
+    lines = [
+        "data import list.csv --out records",
+        "data inspect records",
+        "data build wipo_at records own",
+        "data validate own",
+        f"{run} -m bm25",
+        "runs score runs/**/*.run -t OwnCitationRetrieval --name engine --out results",
+        f"{run} -m mteb/baseline-bm25s",
+        "runs fuse runs/**/*.run -t OwnCitationRetrieval --out results",
+        "report results --html site",
     ]
-    done = without_torch(first, tmp_path)
+    done = without_torch(lines, tmp_path)
     assert done.returncode == 0, done.stderr
-    second = [[*run, "-m", "bm25"], [*run, "-m", "mteb/baseline-bm25s"]]
-    done = without_torch(second, tmp_path, PATENT_MTEB_DATA="own")
-    assert done.returncode == 0, done.stderr
-    runs = [str(path.relative_to(tmp_path)) for path in sorted((tmp_path / "runs").rglob("*.run"))]
-    assert len(runs) == 2
-    third = [
-        ["runs", "score", runs[0], "-t", "OwnCitationRetrieval", "--name", "engine", "--out", "results"],
-        ["runs", "fuse", *runs, "-t", "OwnCitationRetrieval", "--out", "results"],
-        ["report", "results", "--html", "site"],
-    ]
-    done = without_torch(third, tmp_path, PATENT_MTEB_DATA="own")
-    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "runs").rglob("*.run"))) == 2
     files = [path for path in (tmp_path / "results").rglob("OwnCitationRetrieval*.json") if "queries" not in path.name]
     scores = [json.loads(path.read_text())["scores"]["test"][0]["main_score"] for path in files]
     assert len(scores) == 4 and scores == pytest.approx([0.4412] * 4, abs=0.01), "one ranking in four ways"
@@ -128,7 +119,7 @@ def test_everything_that_needs_no_model_works_without_torch(tmp_path):
 
 @pytest.mark.slow
 def test_a_model_that_needs_torch_says_what_to_install(tmp_path):
-    done = without_torch([["run", "-t", "PatentCitationRetrieval", "-m", "intfloat/e5-small-v2"]], tmp_path)
+    done = without_torch(["run -t PatentCitationRetrieval -m intfloat/e5-small-v2"], tmp_path)
     assert done.returncode == 2
     assert "it needs torch and sentence-transformers; in a checkout, pip install -c constraints.txt ." in done.stderr
 

@@ -3,7 +3,9 @@ off.
 """
 
 import ast
+import functools
 import importlib
+import os
 import pickle
 import re
 import subprocess
@@ -21,14 +23,16 @@ from patent_mteb.tasks.catalogue import mteb_benchmarks, sample_tasks, tasks
 TASKS, SAMPLE_TASKS = tasks(), sample_tasks()
 
 
-def python(code, **env):
-    import os
-
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **env}, check=False
-    )
+def python(code, program=sys.executable, **env):
+    done = subprocess.run([program, "-c", code], capture_output=True, text=True, env={**os.environ, **env}, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
+
+
+@pytest.fixture
+def started(python_without_mteb):
+    """The same as :func:`python`, in a process that has imported what mteb imports."""
+    return functools.partial(python, program=python_without_mteb)
 
 
 def test_every_task_benchmark_and_model_is_known_to_mteb():
@@ -67,11 +71,11 @@ def test_mteb_lists_no_task_on_invented_data():
 
 
 @pytest.mark.slow
-def test_mteb_lists_a_task_on_own_data(tmp_path):
+def test_mteb_lists_a_task_on_own_data(started, tmp_path):
     """A process of its own: registration reads ``PATENT_MTEB_DATA``."""
     (tmp_path / "Sophia").mkdir()
     code = "import mteb; print(*sorted(x.metadata.name for x in mteb.get_tasks() if type(x).__name__.startswith('Sophia')))"
-    listed = python(code, PATENT_MTEB_DATA=str(tmp_path))
+    listed = started(code, PATENT_MTEB_DATA=str(tmp_path))
     assert len(listed) == 12 and all(".local-" in name for name in listed), listed
 
 
@@ -176,9 +180,9 @@ AGAIN = f"import sys; del sys.modules['mteb']; {ASK}"
 
 
 @pytest.mark.slow
-def test_the_hook_registers_after_mteb_and_can_be_switched_off():
-    assert python(f"import patent_mteb_autoload; {ASK}") == ["True"]
-    assert python(f"import patent_mteb_autoload; {ASK}; import patent_mteb; {AGAIN}", PATENT_MTEB_AUTOLOAD="0") == [
+def test_the_hook_registers_after_mteb_and_can_be_switched_off(started):
+    assert started(f"import patent_mteb_autoload; {ASK}") == ["True"]
+    assert started(f"import patent_mteb_autoload; {ASK}; import patent_mteb; {AGAIN}", PATENT_MTEB_AUTOLOAD="0") == [
         "False",
         "True",
     ]
@@ -193,15 +197,11 @@ def test_words_that_switch_the_hook_off(word, hooks):
 
 
 @pytest.mark.slow
-def test_the_unmodified_command_knows_the_suite_every_way(tmp_path):
+def test_the_unmodified_command_knows_the_suite_every_way(started, tmp_path):
     """``python -m mteb`` looks for the package before it imports it; so may anybody else."""
     looked_for = f"import importlib.util; importlib.util.find_spec('mteb'); {ASK}"
     reloaded = "importlib.reload(mteb); print(len(mteb.get_tasks(['SophiaAbRetrieval'])))"
-    assert python(f"{looked_for}; {AGAIN}; {reloaded}") == ["True", "True", "1"]
-    isolated = subprocess.run(
-        [sys.executable, "-I", "-c", ASK], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
-    assert isolated.stdout.split() == ["True"], isolated.stderr
+    assert started(f"{looked_for}; {AGAIN}; {reloaded}") == ["True", "True", "1"]
     spawned = tmp_path / "spawned.py"
     spawned.write_text(
         "import multiprocessing\ndef name(task):\n    import mteb\n    return mteb.get_task(task).metadata.name\nif"
@@ -212,14 +212,18 @@ def test_the_unmodified_command_knows_the_suite_every_way(tmp_path):
         "SophiaAbRetrieval.sample"
     ]
     done = subprocess.run(
-        [sys.executable, "-m", "mteb", "available-tasks"], capture_output=True, text=True, check=False, cwd=tmp_path
+        [sys.executable, "-I", "-m", "mteb", "available-tasks"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     assert "PatentMapAbsToAbsRetrieval" in done.stdout
 
 
 @pytest.mark.slow
-def test_a_registration_that_failed_is_said_at_every_import():
+def test_a_registration_that_failed_is_said_at_every_import(started):
     code = """
 import patent_mteb_autoload, sys
 patent_mteb_autoload.CALLED = "patent_mteb.errors:refuse"
@@ -235,11 +239,11 @@ for _ in range(2):
     except errors.RegistrationError as error:
         print("said")
 """
-    assert python(code) == ["said", "said"]
+    assert started(code) == ["said", "said"]
 
 
 @pytest.mark.slow
-def test_a_half_removed_package_breaks_neither_python_nor_mteb(tmp_path):
+def test_a_half_removed_package_breaks_neither_python_nor_mteb(started, tmp_path):
     """What a cut-off uninstall leaves behind: the hook without the package, or the .pth file alone."""
     import shutil
 
@@ -260,7 +264,7 @@ with warnings.catch_warnings(record=True) as said:
     import mteb
 print(len(mteb.get_tasks(tasks=["SciFact"])), sum("half removed" in str(one.message) for one in said))
 """
-    assert python(code, PATENT_MTEB_AUTOLOAD="0") == ["1", "1"]
+    assert started(code, PATENT_MTEB_AUTOLOAD="0") == ["1", "1"]
     line = (Path(patent_mteb.__file__).parents[1] / "patent_mteb_autoload.pth").read_text()
     assert line.startswith("import ") and line.count("\n") == 1, "one line that Python runs at its start"
     alone = f"import sys; sys.modules['patent_mteb_autoload'] = None; exec({line!r}); print('runs')"
@@ -281,7 +285,7 @@ PUBLIC = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("autoload", ["1", "0"])
-def test_everything_is_registered_whatever_is_imported_first(autoload):
+def test_everything_is_registered_whatever_is_imported_first(started, autoload):
     """Every public module as the first, and one of them and mteb after ``patent_mteb``, the only one that does not
     import mteb: with mteb imported nothing is left for an order to change. Each order has a fork of its own of a
     process that has loaded what others wrote already. Without the hook one module stands for all that import mteb.
@@ -308,7 +312,7 @@ for order in [*orders, ("mteb", "patent_mteb")]:
         failed.append(order)
 print(len(failed), failed)
 """
-    assert python(code, PATENT_MTEB_AUTOLOAD=autoload) == ["0", "[]"]
+    assert started(code, PATENT_MTEB_AUTOLOAD=autoload) == ["0", "[]"]
 
 
 @pytest.mark.parametrize("method", sorted(_mteb.METHODS))

@@ -471,23 +471,10 @@ def test_the_bar_of_the_store_is_for_those_who_want_progress(tmp_path, capsys, m
     monkeypatch.setattr(encoder, "LOG_SECONDS", 0)
     checkpoint(tmp_path / "model", 8, "mean")
     shown = {}
+    command = ["run", "-m", str(tmp_path / "model"), "-t", "PatenTEBEffect2Substance.sample"]
     for verbosity in ("1", "2"):
         folders = ["--out", str(tmp_path / f"results{verbosity}"), "--store", str(tmp_path / f"store{verbosity}")]
-        assert (
-            cli.main(
-                [
-                    "run",
-                    "-m",
-                    str(tmp_path / "model"),
-                    "-t",
-                    "PatentMapAbsToAbsRetrieval.sample",
-                    *folders,
-                    "-v",
-                    verbosity,
-                ]
-            )
-            == 0
-        )
+        assert cli.main([*command, *folders, "-v", verbosity]) == 0
         shown[verbosity] = capsys.readouterr().err
     assert "to_go=0" in shown["2"] and "text/s" not in shown["1"]
 

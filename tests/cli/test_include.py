@@ -1,6 +1,7 @@
 """``--include FILE`` registers the benchmarks of a file for any command."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,12 +41,11 @@ def test_an_incomplete_line_is_a_usage_error(words, capsys):
 
 
 @pytest.mark.slow
-def test_run_list_and_report_know_the_benchmark_of_a_file(tmp_path):
+def test_run_list_and_report_know_the_benchmark_of_a_file(tmp_path, python):
     """In a process of its own, because a registered benchmark stays."""
-    import subprocess
 
     def patent_mteb(*words):
-        command = [sys.executable, "-m", "patent_mteb.cli", "--include", str(EXAMPLE), *words]
+        command = [python, "-m", "patent_mteb.cli", "--include", str(EXAMPLE), *words]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
 
     printed = patent_mteb("run", "-t", "KnownAbstractByTitle.sample", "KnownAbstractByKeywords.sample", "-m", "bm25")

@@ -305,6 +305,22 @@ def test_ninety_tasks_of_a_gated_set_ask_once(hub, monkeypatch, tmp_path):
     assert Counter(path.split("/resolve/")[0] for _, path in hub.log) == {f"/datasets/{key}": 1 for key in keys}
 
 
+SHORTENED = """
+import os, shutil, sys
+from patent_mteb import cli
+from patent_mteb.data import hub, releases
+_, cut, *words = sys.argv
+assert cli.main(words) == 1
+os.environ["PATENT_MTEB_TRUNCATED"] = "1"
+assert cli.main(words) == 0
+shutil.copytree(words[-1], cut)
+del os.environ["PATENT_MTEB_TRUNCATED"]
+hub.forget()
+releases.ROWS.clear()
+assert cli.main(words) == 0, "a release of 60 rows"
+"""
+
+
 @pytest.mark.slow
 def test_a_shortened_release_in_a_process_of_its_own(hub, tmp_path):
     """Nothing is patched here: the environment alone names the hub. The set has 60 of 2,037 rows."""
@@ -316,23 +332,13 @@ def test_a_shortened_release_in_a_process_of_its_own(hub, tmp_path):
         "HF_TOKEN": TOKEN,
     }
     environment.pop("PATENT_MTEB_QUERY_SCORES", None)
-    results, task = tmp_path / "results", "PatenTEBEffect2Substance"
-
-    def command(variables=(), first="pass"):
-        script = f"import sys; {first}; from patent_mteb import cli; sys.exit(cli.main(sys.argv[1:]))"
-        options = ["run", "-m", RANDOM, "-t", task, "--out", str(results)]
-        arguments = [sys.executable, "-c", script, *options]
-        own = environment | dict(variables)
-        return subprocess.run(arguments, env=own, capture_output=True, text=True, timeout=300, check=False)
-
-    refused = command()
-    assert refused.returncode == 1 and "the file has 60 rows, its release 2037" in refused.stderr
-    assert command({"PATENT_MTEB_TRUNCATED": "1"}).returncode == 0
-    (path,) = results.rglob(f"{task}.*.json")
+    results, cut, task = tmp_path / "results", tmp_path / "cut", "PatenTEBEffect2Substance"
+    options = ["run", "-m", RANDOM, "-t", task, "--out", str(results)]
+    command = [sys.executable, "-c", SHORTENED, str(cut), *options]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0 and "the file has 60 rows, its release 2037" in done.stderr, done.stderr
+    (path,) = cut.rglob(f"{task}.*.json")
     assert path.stem == f"{task}.{json.loads(path.read_text())['dataset_revision']}" and ".local-" in path.name
-    export = prepare(results, tmp_path / "export")
-    assert export.exported == 0
-    done = command(first="from patent_mteb.data import releases; releases.ROWS.clear()")  # a release of 60 rows
-    assert done.returncode == 0, done.stderr
+    assert prepare(cut, tmp_path / "first").exported == 0
     assert json.loads(next(results.rglob(f"{task}.json")).read_text())["dataset_revision"] == commit
     assert prepare(results, tmp_path / "second").exported == 1

@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import open_us_patents as world
@@ -361,7 +360,7 @@ def test_who_is_interrupted_between_tables_and_manifest_leaves_none_and_repeats(
 
 
 @pytest.mark.slow
-def test_a_build_that_was_killed_is_repeated_to_the_same_manifest(published, tmp_path):
+def test_a_build_that_was_killed_is_repeated_to_the_same_manifest(published, tmp_path, python):
     """Killed in its tables, which are then in no place, and started again."""
     script = (
         "import os, sys, open_us_patents as world\n"
@@ -373,7 +372,7 @@ def test_a_build_that_was_killed_is_repeated_to_the_same_manifest(published, tmp
     )
     folder = tmp_path / "killed"
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "helpers")}
-    done = subprocess.run([sys.executable, "-c", script, str(folder)], env=environment, check=False)
+    done = subprocess.run([python, "-c", script, str(folder)], env=environment, check=False)
     assert done.returncode == -signal.SIGKILL
     assert not list(folder.rglob("edition.json")) and not (folder / "PatentOpenUS").exists()
     assert manifest_of(made(folder)) == manifest_of(published.parent)

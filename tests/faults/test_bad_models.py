@@ -26,7 +26,7 @@ from patent_mteb.store import EmbeddingStore
 from patent_mteb.store.canaries import Canaries
 from patent_mteb.store.merging import merge
 
-TASK = "PatentMapAbsToAbsRetrieval.sample"
+TASK = "PatenTEBEffect2Substance.sample"
 CLASSES = "PatenTEBBloom.sample"
 NO_VECTORS = ("nan", "inf", "overflowing")
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -77,7 +75,7 @@ recipes.run("sophia", Collection(*world()), Path({root!r}), ["queries=20"])
 
 
 @pytest.mark.slow
-def test_a_build_killed_at_any_of_its_files_leaves_nothing_that_counts(tmp_path):
+def test_a_build_killed_at_any_of_its_files_leaves_nothing_that_counts(tmp_path, python):
     """Every file is renamed into its place once; the process is killed at each of these moments, then the build is
     repeated.
     """
@@ -89,7 +87,7 @@ def test_a_build_killed_at_any_of_its_files_leaves_nothing_that_counts(tmp_path)
     root = tmp_path / "root"
     for nth in range(1, written + 1):
         code = KILLED.format(tests=str(Path(__file__).parents[1] / "helpers"), nth=nth, root=str(root))
-        done = subprocess.run([sys.executable, "-c", code], env=os.environ, capture_output=True, text=True, check=False)
+        done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
         assert done.returncode == -9, done.stderr
         assert not (root / "Sophia").exists() and not (root / "dataset.json").exists(), f"killed at file {nth}"
     recipes.run("sophia", Collection(patents, citations), root, ["queries=20"])

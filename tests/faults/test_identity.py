@@ -30,7 +30,7 @@ from patent_mteb.report.collect import collect
 from patent_mteb.search.bm25 import BM25, BM25Settings
 from patent_mteb.store import settings
 
-TASK = "PatentMapAbsToAbsRetrieval.sample"
+TASK = "PatenTEBEffect2Substance.sample"
 
 
 @pytest.fixture

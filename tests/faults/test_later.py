@@ -27,7 +27,7 @@ from patent_mteb.models import bm25
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.run import Run
 
-TASK = "PatentMapAbsToAbsRetrieval.sample"
+TASK = "PatenTEBEffect2Substance.sample"
 
 
 # ---------------------------------------------------------------- models

@@ -152,35 +152,33 @@ print(len(report.removed), len(report.kept))
 """
 
 
-def prune_elsewhere(store, *options):
-    done = subprocess.run(
-        [sys.executable, "-c", PRUNE, str(store.path), *options], capture_output=True, text=True, check=False
-    )
+def prune_elsewhere(python, store, *options):
+    done = subprocess.run([python, "-c", PRUNE, str(store.path), *options], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
 
 @pytest.mark.slow
-def test_prune_leaves_what_a_running_process_uses(tmp_path):
+def test_prune_leaves_what_a_running_process_uses(python, tmp_path):
     store = EmbeddingStore(tmp_path)
     space = store.space(IDENTITY)
     space.append(keys_of(range(5)), vectors_of(range(5)))
-    assert prune_elsewhere(store) == ["0", "1"]
+    assert prune_elsewhere(python, store) == ["0", "1"]
     np.testing.assert_array_equal(space.gather(keys_of(range(5))), vectors_of(range(5)))
     del space, store
     gc.collect()
-    assert prune_elsewhere(EmbeddingStore(tmp_path)) == ["1", "0"]
+    assert prune_elsewhere(python, EmbeddingStore(tmp_path)) == ["1", "0"]
     assert EmbeddingStore(tmp_path).info() == []
 
 
 @pytest.mark.slow
-def test_pruned_by_another_process(tmp_path, caplog):
+def test_pruned_by_another_process(python, tmp_path, caplog):
     store = EmbeddingStore(tmp_path)
     space = store.space(IDENTITY)
     space.append(keys_of(range(5)), vectors_of(range(5)))
     assert space.contains(keys_of(range(5))).all()
     with caplog.at_level(logging.WARNING):
-        assert prune_elsewhere(store, "--force") == ["1", "0"]
+        assert prune_elsewhere(python, store, "--force") == ["1", "0"]
         assert not space.contains(keys_of(range(5))).any()
     assert caplog.text.count("were removed from") == 1
     with pytest.raises(KeyError, match="5 of 5"):
@@ -352,10 +350,10 @@ space.append(hash_texts(["room again"]), vectors[:1])
 
 
 @pytest.mark.slow
-def test_files_that_the_system_cuts_short_are_taken_back(tmp_path):
+def test_files_that_the_system_cuts_short_are_taken_back(python, tmp_path):
     """The limit on the size of files is real: writes fail in their middle."""
     pytest.importorskip("resource")
-    done = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=False)
+    done = subprocess.run([python, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("cannot be written") == 1
     store = EmbeddingStore(tmp_path)

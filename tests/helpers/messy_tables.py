@@ -1448,7 +1448,6 @@ EXPORTED = {
 }
 CITED = ["US10123456B2 US9000001B2"]
 BOTH = [*CITED, "US11000000B2 US10123456B2"]
-UNREAD = "columns not read"
 
 
 def exported(

@@ -25,7 +25,7 @@ from patent_mteb.search.engine import engine
 from patent_mteb.search.sparse import SparseSearch
 from patent_mteb.store.canaries import behaviours
 
-TASK = "PatentMapAbsToAbsRetrieval.sample"
+TASK = "PatenTEBEffect2Substance.sample"
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +59,8 @@ def test_a_ranking_is_that_of_naive_dot_products(splade):
     ids = list(corpus)
     documents = model.encode_document([corpus[key] for key in ids]).to_dense().numpy()
     for query in list(queries)[:5]:
-        asked = model.encode_query([queries[query]]).to_dense().numpy()[0]
-        by_hand = {key: float(value) for key, value in zip(ids, documents @ asked, strict=True) if key != query}
+        asked, hidden = model.encode_query([queries[query]]).to_dense().numpy()[0], task.tables.hidden.get(query, ())
+        by_hand = {key: float(value) for key, value in zip(ids, documents @ asked, strict=True) if key not in hidden}
         found = dict(ranking.ranking(query))
         best = sorted(by_hand.values(), reverse=True)[:10]
         assert [score for _, score in ranking.ranking(query)[:10]] == pytest.approx(best, rel=1e-5)
@@ -74,7 +74,7 @@ def test_scores_are_those_of_mtebs_own_wrapper(splade, monkeypatch):
     monkeypatch.setenv("PATENT_MTEB_FAST", "0")
     theirs = scores(wrapper(splade))
     assert ours == {name: pytest.approx(theirs[name], abs=1e-4) for name in ours}
-    assert 0 < ours["recall_at_100"] < 1
+    assert 0 < ours["ndcg_at_10"] < 1
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_it_is_run_filed_and_watched_like_any_model(splade, tmp_path):
 @pytest.mark.slow
 def test_other_systems_take_it_as_a_part(splade):
     model = load(str(splade))
-    assert len(patent_mteb.rank(Hybrid(bm25("dapfam"), model, alpha=0.5), TASK).query_ids) == 25
+    assert len(patent_mteb.rank(Hybrid(bm25("dapfam"), model, alpha=0.5), TASK).query_ids) == 39
     with pytest.raises(ModelError, match="cannot score passages"):
         Passages(model, 64)
 

@@ -8,7 +8,6 @@ import json
 import logging
 import os
 import subprocess
-import sys
 import time
 import zlib
 from pathlib import Path
@@ -315,11 +314,11 @@ def both():
 """
 
 
-def run_writers(tmp_path, what):
+def run_writers(python, tmp_path, what):
     script = tmp_path / "writers.py"
     script.write_text(WRITERS)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(script), str(tmp_path / "store"), "7", what]
+    command = [python, str(script), str(tmp_path / "store"), "7", what]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -327,14 +326,14 @@ def run_writers(tmp_path, what):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_fifty_kills_lose_no_more_than_the_unfinished_batch(tmp_path):
-    assert run_writers(tmp_path, "kills")["texts"] >= 40 * 16
+def test_fifty_kills_lose_no_more_than_the_unfinished_batch(python, tmp_path):
+    assert run_writers(python, tmp_path, "kills")["texts"] >= 40 * 16
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_two_processes_write_at_once(tmp_path):
-    assert run_writers(tmp_path, "both") == {"texts": 2400}
+def test_two_processes_write_at_once(python, tmp_path):
+    assert run_writers(python, tmp_path, "both") == {"texts": 2400}
 
 
 def damaged_copies(directory, suffix):

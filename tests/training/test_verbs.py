@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -193,7 +192,7 @@ train(asked, small(), callbacks=[Kill()], quiet=True)
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_to_the_weights_of_an_unbroken_one(corpus, bert, tmp_path):
+def test_a_killed_run_goes_on_to_the_weights_of_an_unbroken_one(corpus, bert, tmp_path, python):
     """With dropout, so that the state of the random numbers matters; a checkpoint that was cut short is not resumed
     from.
     """
@@ -203,14 +202,8 @@ def test_a_killed_run_goes_on_to_the_weights_of_an_unbroken_one(corpus, bert, tm
         quiet=True,
     )
     code = KILLED.format(base=bert, out=str(tmp_path / "killed"))
-    paths = os.pathsep.join([str(Path(__file__).parents[1] / "helpers"), str(Path(__file__).parents[2])])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    helpers = {"PYTHONPATH": str(Path(__file__).parents[1] / "helpers")}
+    done = subprocess.run([python, "-c", code], env=os.environ | helpers, capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
     work = tmp_path / "killed" / "seed-42"
     assert not (work / "done.json").exists() and (work / "checkpoint-4" / "whole").is_file()
