@@ -166,7 +166,7 @@ def boxes_of(lines):
 def test_no_text_leaves_the_canvas_or_overlaps_another(name, models):
     width, height, lines = texts_of(svg(FIGURES[name](models)))
     boxes = list(boxes_of(lines))
-    assert len(lines) > 5
+    assert len(lines) > 5 and all(len(text) <= 80 and not text.endswith("…") for text, *_ in lines)
     for (text, *_), (left, low, right, high) in zip(lines, boxes, strict=True):
         assert left >= 0 and right <= width and low >= 0 and high <= height, text
     straight = [(line[0], box) for line, box in zip(lines, boxes, strict=True) if line[-1] == 0]
@@ -178,19 +178,19 @@ def test_no_text_leaves_the_canvas_or_overlaps_another(name, models):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["heatmap", "section_heatmaps", "differences_heatmap", "rank_correlations"])
 def test_numbers_on_a_heatmap_can_be_read(name):
-    """By WCAG 2, at any shade; the marks of one panel are in one order."""
+    """By WCAG 2, at any shade; a gain is blue, a loss is red. The marks of a panel are in one order."""
     cells = 0
     for panel in re.split("mark-group role-scope", svg(FIGURES[name](names(25)))):
         shades = re.findall(r'd="[^"]*" fill="rgb\((\d+), (\d+), (\d+)\)"', panel)
-        numbers = re.findall(r'fill="(white|black)"[^>]*>[+−]?\d\.\d\d+<', panel)[: len(shades)]
-        for shade, number in zip(shades, numbers, strict=True):
-            linear = [
-                one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4
-                for one in (int(c) / 255 for c in shade)
-            ]
+        numbers = re.findall(r'fill="(white|black)"[^>]*>([+−]?\d\.\d\d+)<', panel)[: len(shades)]
+        for shade, (colour, number) in zip(shades, numbers, strict=True):
+            red, green, blue = (int(channel) / 255 for channel in shade)
+            linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in (red, green, blue)]
             luminance = np.dot([0.2126, 0.7152, 0.0722], linear) + 0.05
             contrast = {"white": 1.05 / luminance, "black": luminance / 0.05}
-            assert contrast[number] == max(contrast.values()) >= 4.5
+            assert contrast[colour] == max(contrast.values()) >= 4.5
+            if name == "differences_heatmap" and abs(float(number.replace("−", "-"))) >= 0.003:
+                assert (blue > red) == (number[0] == "+"), number
             cells += 1
     assert cells > 90
 
