@@ -37,14 +37,7 @@ _LINE = 13  # from one label at the right edge to the next
 _TEXTS = {"labelFontSize": 10, "titleFontSize": 10, "titleFontWeight": "normal", "labelLimit": 0, "titleLimit": 0}
 _CONFIG = {
     "font": "Liberation Sans, Arial, Helvetica, sans-serif",  # vl-convert has the first; the next two are as wide
-    "axis": {
-        **_TEXTS,
-        "labelFlush": False,
-        "labelSeparation": 8,
-        "gridColor": "#dddddd",
-        "domainColor": "black",
-        "tickColor": "black",
-    },
+    "axis": {**_TEXTS, "labelFlush": False, "gridColor": "#dddddd", "domainColor": "black", "tickColor": "black"},
     "concat": {"columns": 2, "spacing": 30},
     "legend": {**_TEXTS, "orient": "bottom", "symbolLimit": 0, "symbolSize": 50},
     "mark": {"color": COLOURS[0]},
@@ -114,8 +107,8 @@ def _range(values: pl.Series, margin: float = 0.0) -> list[float]:
     return [low - margin, high + margin]
 
 
-def _log_range(values: pl.Series) -> list[float]:
-    return [10**end for end in _range(values.log10(), 0.08)]
+def _log_scale(values: pl.Series) -> Spec:
+    return {"type": "log", "domain": [10**end for end in _range(values.log10(), 0.08)]}
 
 
 # --- channels and marks
@@ -165,16 +158,12 @@ def _panel(
     return {"data": _values(data), "width": width, "height": height, **title, "layer": layers, "encoding": encoding}
 
 
-def _step(length: int) -> Spec:
-    return {"step": length, "for": "position"}
-
-
 def _by_model(
     frame: pl.DataFrame, models: Sequence[str], title: str, x: Spec, *layers: Spec, step: int = 20, **encoding: Any
 ) -> Spec:
     """A figure with one row a model."""
     y = _names("model", models, grid=True)
-    return _figure(_panel(frame, layers, 330, _step(step), x=x, y=y, **encoding), title)
+    return _figure(_panel(frame, layers, 330, {"step": step, "for": "position"}, x=x, y=y, **encoding), title)
 
 
 def _behind(data: pl.DataFrame, width: int = 330) -> Spec:
@@ -210,8 +199,8 @@ def _heat(frame: pl.DataFrame, x: Spec, y: Spec, colour: Spec, number: str = ".3
         _layer("rect", None, cells.drop_nulls(), color=colour),
         _layer("text", {"align": "center"}, text={"field": "text"}, color={"condition": shades, "value": "black"}),
     ]
-    step = 32 if x["axis"]["labelAngle"] else 50
-    return _panel(cells.with_columns(text=pl.Series(texts)), layers, _step(step), _step(20), name, x=x, y=y)
+    width, height = {"step": 32 if x["axis"]["labelAngle"] else 50}, {"step": 20}
+    return _panel(cells.with_columns(text=pl.Series(texts)), layers, width, height, name, x=x, y=y)
 
 
 def _bar_of_colours(title: str, domain: Sequence[float], scheme: str = "cividis", **legend: Any) -> Spec:
@@ -364,7 +353,7 @@ def distributions(frame: pl.DataFrame, *, measure: str = "score", title: str = "
     for part in _distinct(frame["part"]):
         layers = [_layer("rect", None, x2={"field": "high"}, color=colour), _behind(mean.filter(part=part), 216)]
         x, y = _number("low", measure, grid=False), _names("model", best_models(frame), labels=not panels)
-        panels.append(_panel(share.filter(part=part), layers, 216, _step(20), part, x=x, y=y))
+        panels.append(_panel(share.filter(part=part), layers, 216, {"step": 20}, part, x=x, y=y))
     return _figure({"hconcat": panels}, f"{title}\nbehind each row the mean")
 
 
@@ -388,7 +377,8 @@ def frequencies(frame: pl.DataFrame, *, label: str, counted: str = "families", t
     bars = [_layer("bar", xOffset=offset, **_series("series", names, "color"))]
     y = _number("value", f"% of {counted}", {"zero": True})
     cut = f"\nthe {len(kept)} most frequent of {len(totals)}" if len(kept) < len(totals) else ""
-    return _figure(_panel(rows, bars, _step(max(15, 290 // len(kept))), 187, x=x, y=y), title + cut)
+    width = {"step": max(15, 290 // len(kept)), "for": "position"}
+    return _figure(_panel(rows, bars, width, 187, x=x, y=y), title + cut)
 
 
 def rank_correlations(frame: pl.DataFrame, *, measure: str = "Spearman's ρ", title: str = "") -> Spec:
@@ -433,7 +423,7 @@ def lines(
         x = _number("x", [label, f"star: {star}"], {"domain": [-0.03, 1.03]}, values=[one / 10 for one in range(11)])
     else:
         few = {"values": ticks, "labelAngle": 0 if len(ticks) <= _LEVEL else -90} if len(ticks) <= SERIES else {}
-        scale = {"type": "log", "domain": _log_range(frame["x"])} if log else {"domain": _range(frame["x"], 0.05)}
+        scale = _log_scale(frame["x"]) if log else {"domain": _range(frame["x"], 0.05)}
         x = _number("x", label, scale, format=",~r" if log else "~r", **few)
     panel = _curves(frame, models, x, measure, [0, top] if top else None, star=bool(star))
     return _figure(panel, title, models, frame)
@@ -526,8 +516,7 @@ def _log_axis(values: pl.Series, title: Any, **axis: Any) -> Spec:
     low, high = logs.min(), logs.max()
     powers = list(range(math.ceil(low), math.floor(high) + 1))
     ticks = powers if len(powers) > 1 else sorted({low, (low + high) / 2, high})
-    scale = {"type": "log", "domain": _log_range(values)}
-    return _number("x", title, scale, values=[10**tick for tick in ticks], **axis)
+    return _number("x", title, _log_scale(values), values=[10**tick for tick in ticks], **axis)
 
 
 def scale_scatter(
