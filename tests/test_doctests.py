@@ -15,7 +15,6 @@ from import_graph import MODULES
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 EXAMPLES = sorted(module for module in MODULES if not module.endswith("__main__"))
 OPTIONAL = {
-    **{f"patent_mteb.report.{module}": "matplotlib" for module in ("drawing", "figures", "style")},
     "patent_mteb.experiments.terrier": "pyterrier",
 }
 """Modules that need a package that is optional."""

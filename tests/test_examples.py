@@ -148,7 +148,7 @@ def test_compare_models(example, words):
 
 @pytest.mark.slow
 def test_hybrid_sweep(example, words, tmp_path):
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     printed = example("hybrid_sweep", words, "--task", RETRIEVAL, "--store", tmp_path / "store", "--plot", "alpha")
     rows = dict(re.findall(r"^0?(\.\d{4}|1\.0000)  (\S+)", printed, re.MULTILINE))
     assert len(re.findall(r"^[01]\.\d{4}  (linear|rrf)-", printed, re.MULTILINE)) == 15

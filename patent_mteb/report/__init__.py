@@ -88,6 +88,8 @@ def run(
     folder = out or html
     if plots and folder is None:
         raise ReportError("plots are written to a folder. Remedy: name it with --out")
+    if plots:
+        figures.converter()
     collected = collect(results)
     if collected.results.is_empty():
         listed = "\n".join(collected.messages)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import floor, inf, log10
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from patent_mteb.data.loading import plain_name
 from patent_mteb.metrics.significance import MARK, explained
@@ -25,32 +25,23 @@ class Score:
 
     low: float
     high: float
-    p: float | None = None  # against the baseline; None without one, or where the run is the baseline
-    p_holm: float | None = None
-    better: bool = False  # a higher mean than the baseline's, and p_holm below 0.05
+    p_baseline: float | None = None  # None without a baseline, or where the run is the baseline
+    p_baseline_holm: float | None = None
+    better: bool = False  # a higher mean than the baseline's, and p_baseline_holm below 0.05
     n: int | None = None  # queries
     p_best: float | None = None  # against the best run; None for the best run
     p_best_holm: float | None = None
-    tied: bool | None = None  # the best run, or p_best_holm is not below 0.05; None without a comparison
+    tied_with_best: bool | None = None  # the best run, or p_best_holm is not below 0.05; None without a comparison
     position: int | None = None  # among the compared runs, by mean, from 1
-    tied_with: str = ""  # positions of the runs that are not significantly different (1–4, 6), of whole tasks
+    tied_with: str | None = None  # positions of the runs that are not significantly different (1–4, 6), of whole tasks
     effect: float | None = None  # difference to the best run in standard deviations of the differences by query
 
 
-COLUMNS: dict[str, Callable[[Score], Any]] = {
-    "low": lambda score: score.low,
-    "high": lambda score: score.high,
-    "p_best": lambda score: score.p_best,
-    "p_best_holm": lambda score: score.p_best_holm,
-    "p_baseline": lambda score: score.p,
-    "p_baseline_holm": lambda score: score.p_holm,
-    "position": lambda score: score.position,
-    "effect": lambda score: score.effect,
-    "tied_with_best": lambda score: score.tied,
-    "tied_with": lambda score: score.tied_with or None,
-    "n": lambda score: score.n,
-}
-"""The columns of files, in this order."""
+COLUMNS = (
+    *("low", "high", "p_best", "p_best_holm", "p_baseline", "p_baseline_holm", "position"),
+    *("effect", "tied_with_best", "tied_with", "n"),
+)
+"""The fields of a score that are columns of files, in this order."""
 
 _DIGITS = 4
 MISSING = "–"
@@ -80,7 +71,7 @@ class Cell:
     @property
     def tied(self) -> bool:
         """Whether it is the best of its task, or not significantly different from it; never a small score."""
-        return self.score is not None and bool(self.score.tied) and not self.small
+        return self.score is not None and bool(self.score.tied_with_best) and not self.small
 
     @property
     def behind(self) -> str:
@@ -171,7 +162,7 @@ class Table:
         Where nothing was compared, no score is marked as not compared.
         """
         rows = [list(row) for row in self.rows]
-        if not any(cell.score is not None and cell.score.tied is not None for row in rows for cell in row):
+        if not any(cell.score is not None and cell.score.tied_with_best is not None for row in rows for cell in row):
             rows = [[replace(cell, untested=False) for cell in row] for row in rows]
         blocks = self.blocks or ("",) * len(rows)
         for position, column in enumerate(self.columns):

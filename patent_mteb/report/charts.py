@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,9 +24,6 @@ from patent_mteb.report.series import headline_results
 from patent_mteb.report.view import JUDGEMENTS, BenchmarkView, read_queries
 from patent_mteb.report.words import measure_title, visible
 from patent_mteb.tasks.verification import per_query_measure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _COLUMNS = {
     "bars": ("model", "group", "value"),
@@ -44,7 +41,7 @@ class Chart:
     title: str  # follows the name of the benchmark in image files; the page starts it with a capital
     data: Callable[[Any], pl.DataFrame]  # from a benchmark's results, or its geometries, to the tidy table
     kind: str = ""  # bars, lines, points, heat or plane of site/charts.js; empty: not on the page
-    draw: Callable[..., Figure] | None = None  # from the table, and what it has parameters for, to an image file
+    draw: Callable[..., draw.Spec] | None = None  # from the table, and what it has parameters for, to a figure
     task: str = "headline"  # in its title, names the y axis: headline, domain_headline or empty
     x: str = ""  # titles of the axes
     y: str = ""

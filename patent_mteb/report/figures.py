@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import io
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import polars.selectors as cs
@@ -15,15 +15,12 @@ import polars.selectors as cs
 from patent_mteb.files import replacing, write_text
 from patent_mteb.report.cells import short, slug
 from patent_mteb.report.charts import CHARTS, Chart
-from patent_mteb.report.collect import Collected
+from patent_mteb.report.collect import Collected, ReportError
+from patent_mteb.report.drawing import Spec
 from patent_mteb.report.series import model_names
 from patent_mteb.report.statistics import Statistics
-from patent_mteb.report.style import styled
 from patent_mteb.report.view import BenchmarkView, MeasuredTask
 from patent_mteb.report.words import measure_title, visible
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def _with_data(
@@ -100,7 +97,7 @@ def page_rows(chart: Chart, frame: pl.DataFrame, numbers: Mapping[str, int]) -> 
 @dataclass(frozen=True)
 class Plot:
     name: str  # of its files
-    figure: Figure
+    figure: Spec
 
 
 def draw(
@@ -135,20 +132,34 @@ def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame, value: str) ->
     return Plot(name, draw(frame, **arguments))
 
 
-@styled
-def svg(figure: Figure) -> str:
+def converter() -> Any:
+    """Return the library that renders figures."""
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise ReportError("plots need vl-convert-python. Remedy: pip install -e '.[report]'") from error
+    return vl_convert
+
+
+def svg(figure: Spec) -> str:
     """Return a figure as SVG, the same bytes for the same figure."""
-    out = io.BytesIO()
-    figure.savefig(out, format="svg", metadata={"Date": None})
-    return out.getvalue().decode()
+    text = converter().vegalite_to_svg(figure)
+    return re.sub(r'(id="|"url\(#)gradient_\d+', r"\1colours", text)  # Vega counts the colour bars of a process
 
 
-@styled
-def save(figure: Figure, stem: Path) -> list[Path]:
+def save(figure: Spec, stem: Path) -> list[Path]:
     """Write ``<stem>.png`` (200 dpi), ``<stem>.svg`` and ``<stem>.pdf``; text stays text in the last two."""
     png, pdf = (stem.with_name(f"{stem.name}.{suffix}") for suffix in ("png", "pdf"))
+    text = svg(figure)
     with replacing(png) as partial:
-        figure.savefig(partial, format="png", dpi=200, metadata={"Software": None})
+        partial.write_bytes(converter().svg_to_png(text, ppi=200))
     with replacing(pdf) as partial:
-        figure.savefig(partial, format="pdf", metadata={"CreationDate": None})
-    return [png, write_text(stem.with_name(f"{stem.name}.svg"), svg(figure)), pdf]
+        partial.write_bytes(_RESOURCES.sub(_sorted_lines, converter().svg_to_pdf(text)))
+    return [png, write_text(stem.with_name(f"{stem.name}.svg"), text), pdf]
+
+
+_RESOURCES = re.compile(rb"(?:^ +/\w+ \d+ 0 R\n)+", re.MULTILINE)  # of a PDF, which come in any order
+
+
+def _sorted_lines(found: re.Match[bytes]) -> bytes:
+    return b"".join(sorted(found[0].splitlines(keepends=True)))

@@ -103,9 +103,11 @@ def _job(title: str, view: BenchmarkView, task: MeasuredTask, part: str, statist
     cells = {run: view.cells.get((task.name, run, part), Cell()) for run in view.runs}
     scores = {run: cell for run, cell in cells.items() if cell.value is not None}
     known = {run: statistics.of(view.data_source.name, task.name, run, part) for run in scores}
-    compared = {run: score for run, score in known.items() if score and score.tied is not None}
+    compared = {run: score for run, score in known.items() if score and score.tied_with_best is not None}
     usable = {run: score for run, score in compared.items() if not scores[run].small}
-    best = sorted((run for run, score in usable.items() if score.tied), key=lambda run: usable[run].position or 0)
+    best = sorted(
+        (run for run, score in usable.items() if score.tied_with_best), key=lambda run: usable[run].position or 0
+    )
     job = Job(title, view, task, part, scores, known, tuple(best), _baseline(view, scores, statistics))
     others = [run for run in usable if run != job.baseline]
     gap = None
@@ -175,7 +177,7 @@ def _cells(job: Job, names: Mapping[str, str], other: str) -> Iterator[Cell]:
     measure = f"{job.part}_{job.task.measure}" if job.part else job.task.measure
     yield from (Cell(job.title), Cell("; ".join(job.best), title=_group(job, names)))
     yield Cell(len(job.scores), 0)
-    score = score and replace(score, tied=None)  # that the best is tied with itself needs no mark
+    score = score and replace(score, tied_with_best=None)  # that the best is tied with itself needs no mark
     digits = supported_digits(interval)
     yield Cell(cell.value, digits, small=cell.small, interval=interval, score=score, title=f"{cell.value:.{digits}f}")
     if gap:
@@ -210,7 +212,7 @@ def _group(job: Job, names: Mapping[str, str]) -> str:
     if not job.best:
         return f"not compared; highest: {names[job.first]}"
     more = len(job.best) - _NAMED
-    untested = sum(score is None or score.tied is None for score in job.statistics.values())
+    untested = sum(score is None or score.tied_with_best is None for score in job.statistics.values())
     named = ", ".join(names[run] for run in job.best[:_NAMED]) + (f" and {more} more" if more > 0 else "")
     return named + (f" ({untested} not compared)" if untested else "")
 

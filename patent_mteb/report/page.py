@@ -150,7 +150,7 @@ def _headline(view: BenchmarkView, task: MeasuredTask, statistics: Statistics, r
         "measure": measure_title(task.measure),
         "values": [cell.value for cell in cells],
         "small": [cell.small for cell in cells],
-        "tied": [score and score.tied for score in scores],
+        "tied": [score and score.tied_with_best for score in scores],
         "intervals": [_ends(score) for score in scores],
         "digits": [supported_digits(_ends(score)) for score in scores],
     }
@@ -273,8 +273,10 @@ def _intervals(view: BenchmarkView, statistics: Statistics) -> dict[str, Cells]:
         cells = found.setdefault(part, {})
         if task not in tasks:
             continue
-        p_best, p_baseline = (None if p is None else float(f"{p:.5g}") for p in (score.p_best_holm, score.p_holm))
-        said = [_number(score.low), _number(score.high), score.tied, p_best, score.better, p_baseline]
+        p_best, p_baseline = (
+            None if p is None else float(f"{p:.5g}") for p in (score.p_best_holm, score.p_baseline_holm)
+        )
+        said = [_number(score.low), _number(score.high), score.tied_with_best, p_best, score.better, p_baseline]
         while said and (said[-1] is None or said[-1] is False):
             said.pop()
         cells[run, task] = said

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from patent_mteb.report.cells import COLUMNS, Cell, Column, Score, Table
+from patent_mteb.report.cells import COLUMNS, Cell, Column, Table
 from patent_mteb.report.words import inert, visible
 
 if TYPE_CHECKING:
@@ -117,8 +117,8 @@ def _csv_value(value: Any) -> Any:
     return inert(value) if isinstance(value, str) else "" if value is None else value
 
 
-def _of_score(found: Callable[[Score], Any]) -> Callable[[Cell], Any]:
-    return lambda cell: cell.score and found(cell.score)
+def _of_score(name: str) -> Callable[[Cell], Any]:
+    return lambda cell: getattr(cell.score, name, None)
 
 
 FURTHER: dict[str, Callable[[Cell], Any]] = {
@@ -127,7 +127,7 @@ FURTHER: dict[str, Callable[[Cell], Any]] = {
     "better_than_baseline": lambda cell: bool(cell.letters),
     "interval_low": lambda cell: cell.interval and cell.interval[0],
     "interval_high": lambda cell: cell.interval and cell.interval[1],
-    **{name: _of_score(found) for name, found in COLUMNS.items()},
+    **{name: _of_score(name) for name in COLUMNS},
 }
 """Additional columns of a cell in csv, by the suffix of their names; empty for none."""
 

@@ -149,7 +149,7 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
             if not place[-1]:
                 pairs_of[place] = _pairs(*tables[place], compared)
                 for row, run in enumerate(pairs_of[place].runs):
-                    found[place][run] = replace(found[place][run], tied_with=pairs_of[place].tied_with(row))
+                    found[place][run] = replace(found[place][run], tied_with=pairs_of[place].tied_with(row) or None)
     for place in tables:
         data_source, task, _, part = place
         scores |= {(data_source, task, part, run): score for run, score in found[place].items()}
@@ -198,7 +198,7 @@ def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: 
             n=len(values),
             p_best=None if is_best else float(p[place]),
             p_best_holm=None if is_best else float(corrected[place]),
-            tied=tied if len(runs) > 1 else None,
+            tied_with_best=tied if len(runs) > 1 else None,
             position=int(position[place]),
             effect=float(effects[place]),
         )
@@ -209,7 +209,9 @@ def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: 
     for place, run in enumerate(runs):
         if place != base:
             better = bool(corrected[place] < ALPHA and means[place] > means[base])
-            scores[run] = replace(scores[run], p=float(p[place]), p_holm=float(corrected[place]), better=better)
+            scores[run] = replace(
+                scores[run], p_baseline=float(p[place]), p_baseline_holm=float(corrected[place]), better=better
+            )
     return scores
 
 
@@ -241,7 +243,7 @@ def scores_with(collected: Collected, compared: Statistics) -> pl.DataFrame:
     kinds: dict[str, Any] = dict.fromkeys(COLUMNS, pl.Float64)
     kinds |= {"position": pl.Int64, "tied_with_best": pl.Boolean, "tied_with": pl.String, "n": pl.Int64}
     key = ("data_source", "task", "slice", "run")
-    rows = [(*where, True, *(found(score) for found in COLUMNS.values())) for where, score in compared.scores.items()]
+    rows = [(*where, True, *(getattr(score, name) for name in COLUMNS)) for where, score in compared.scores.items()]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(key, pl.String) | {"main": pl.Boolean} | kinds, orient="row")
     joined = collected.scores.join(frame, on=[*key, "main"], how="left", maintain_order="left")
     return joined.with_columns(n=pl.coalesce("n", "n_queries"))

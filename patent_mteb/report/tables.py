@@ -88,9 +88,12 @@ def _of_task(view: BenchmarkView, statistics: Statistics, task: MeasuredTask) ->
             score = known[part, run]
             row = [Cell(part or "all"), Cell(run), Cell(score.position, 0), cells[run]]
             row += [_number(score.low), _number(score.high), Cell(score.n, 0), _p(score.p_best), _p(score.p_best_holm)]
-            row += [_p(score.p), _p(score.p_holm)] if statistics.baseline else []
-            row += [replace(_number(score.effect), digits=2), Cell({True: "yes", False: "no", None: None}[score.tied])]
-            rows.append((*row, Cell(score.tied_with or None), Cell("" if part else better_than.get(run, ""))))
+            row += [_p(score.p_baseline), _p(score.p_baseline_holm)] if statistics.baseline else []
+            row += [
+                replace(_number(score.effect), digits=2),
+                Cell({True: "yes", False: "no", None: None}[score.tied_with_best]),
+            ]
+            rows.append((*row, Cell(score.tied_with), Cell("" if part else better_than.get(run, ""))))
             blocks.append(part)
     columns = (
         *text_columns(slice="Slice", model="Model"),
@@ -129,7 +132,7 @@ def _detectable(view: BenchmarkView, statistics: Statistics) -> Table:
         if pairs is None or pairs.detectable is None:
             continue
         scores = (statistics.of(view.data_source.name, task.name, run) for run in pairs.runs)
-        tied = sum(bool(score.tied) for score in scores if score is not None)
+        tied = sum(bool(score.tied_with_best) for score in scores if score is not None)
         numbers = Cell(pairs.n, 0), Cell(len(pairs.runs), 0), Cell(pairs.detectable)
         rows.append((Cell(task.plain), *numbers, Cell(pairs.runs[0]), Cell(tied, 0)))
     columns = (
@@ -426,7 +429,7 @@ def _score(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run:
     if score is None and part in sides:  # IN and OUT are tasks of their own
         score = statistics.of(view.data_source.name, task.name.replace(task.plain, sides[part]), run)
     cell = view.cells.get((task.name, run, part), Cell())
-    compared = score is not None and score.tied is not None
+    compared = score is not None and score.tied_with_best is not None
     untested = cell.value is not None and not cell.small and not compared and view.run_counts[task.name, part] > 1
     return replace(cell, score=score, letters=LETTER if score is not None and score.better else "", untested=untested)
 
@@ -450,7 +453,7 @@ def _baseline_notes(view: BenchmarkView, statistics: Statistics) -> tuple[str, .
         f" ({TEST_NAMES[statistics.test]}, one-sided, Holm's correction over the models of a task, p < 0.05). Tasks"
         " without per-query scores are not tested."
     )
-    return (note,) if any(score is not None and score.p is not None for score in scores) else ()
+    return (note,) if any(score is not None and score.p_baseline is not None for score in scores) else ()
 
 
 def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:

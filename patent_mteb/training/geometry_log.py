@@ -97,19 +97,21 @@ class GeometryLog(TrainerCallback):
 
 
 def _plot(rows: dict[int, tuple[float, ...]], path: Path) -> None:
-    """Draw P@1 and SSD over the steps as in Figure 2, uniformity and alignment below; nothing without matplotlib."""
+    """Draw P@1 and SSD over the steps as in Figure 2, uniformity and alignment below; nothing without vl-convert."""
     try:
-        from matplotlib.figure import Figure
+        from vl_convert import vegalite_to_png
     except ImportError:
         return
-    steps = sorted(rows)
-    figure = Figure(figsize=(6, 6), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True)
-    for axes, left, right in ((upper, "ipc_p_at_1", "ssd"), (lower, "alignment", "uniformity")):
-        for one, name, colour in ((axes, left, "tab:blue"), (axes.twinx(), right, "tab:red")):
-            values = [rows[step][COLUMNS.index(name) - 1] for step in steps]
-            one.plot(steps, values, color=colour, marker="o", markersize=3)
-            one.set_ylabel(name, color=colour)
-        axes.set_xlabel("step")
+    data = {"values": [dict(zip(COLUMNS, (step, *row), strict=True)) for step, row in sorted(rows.items())]}
+    panels = []
+    for pair in (("ipc_p_at_1", "ssd"), ("alignment", "uniformity")):
+        layers = []
+        for name, colour in zip(pair, ("#0072B2", "#D55E00"), strict=True):
+            axes = {"titleColor": colour, "format": ".3~g"}
+            y = {"field": name, "type": "quantitative", "scale": {"zero": False}, "axis": axes}
+            mark = {"type": "line", "point": {"color": colour}, "color": colour}
+            layers.append({"mark": mark, "encoding": {"x": {"field": "step", "type": "quantitative"}, "y": y}})
+        panels.append({"layer": layers, "resolve": {"scale": {"y": "independent"}}, "width": 360, "height": 180})
+    figure = vegalite_to_png({"data": data, "vconcat": panels, "config": {"font": "Liberation Sans"}}, ppi=120)
     with replacing(path) as partial:
-        figure.savefig(partial, format="png", dpi=120)
+        partial.write_bytes(figure)

@@ -8,7 +8,7 @@ import pytest
 from report_folders import HEADLINE, JURISDICTIONS, add, model_folder, sample_world
 from scipy.stats import bootstrap
 
-from patent_mteb.report import charts, drawing, series
+from patent_mteb.report import charts, series
 from patent_mteb.report.collect import collect
 from patent_mteb.report.figures import on_page
 from patent_mteb.report.statistics import statistics
@@ -73,7 +73,6 @@ def test_what_has_no_parameters_is_on_no_axis_of_sizes(tmp_path):
         add(model_folder(tmp_path, model, n_parameters=size), "PatenTEBTitle2Full", 0.4)
     frame = charts.scale(collect(tmp_path).data_sources["sample"].benchmark("PatenTEB"))
     assert set(frame["model"]) == {"acme/a", "acme/b"}
-    assert drawing.scale_scatter(frame).axes
 
 
 def test_ranks_and_sizes_compare_shared_tasks_only(tmp_path):

@@ -86,7 +86,7 @@ def test_groups_of_tied_models_do_not_chain(tmp_path, test):
         assert score.position == row + 1
         others = {at + 1 for at, other in enumerate(pairs.runs) if tied.get((run, other)) or tied.get((other, run))}
         assert groups[row] == others
-        assert score.tied == (row == 0 or row + 1 in groups[0])
+        assert score.tied_with_best == (row == 0 or row + 1 in groups[0])
         assert places(pairs.better_than(row)) == set(range(row + 2, 26)) - others
     chained = [place for place in range(2, 26) if place not in groups[0] and groups[0] & groups[place - 1]]
     assert chained, "a model that differs from the best, and is tied with one that does not"

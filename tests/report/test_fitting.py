@@ -2,17 +2,20 @@
 three of the shortest.
 """
 
-from itertools import pairwise
+import re
+from itertools import combinations, pairwise
+from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
 import pytest
 
 from patent_mteb.report import drawing
+from patent_mteb.report.drawing import spread
+from patent_mteb.report.figures import svg
 from patent_mteb.report.series import model_names
-from patent_mteb.report.style import shown_texts, spread
 
-pytest.importorskip("matplotlib")
+vl_convert = pytest.importorskip("vl_convert")
 
 LONG = "Organisation-of-Long-Names/Instruction-Tuned-Embedding-Model-8B-v2.5"
 
@@ -108,12 +111,49 @@ FIGURES = {
 }
 
 
-def corners(text):
-    """The box of a text as it is drawn, a hair smaller. Boxes of tilted texts overlap where their texts do not: they
-    are not compared.
-    """
-    box = text.get_window_extent()
-    return box.x0 + 1, box.y0 + 1, box.x1 - 1, box.y1 - 1
+def widths(texts):
+    """The width of each text in a font of one point, as Vega measures it."""
+    text = {"text": {"field": "text"}, "font": {"value": "Liberation Sans"}, "fontSize": {"value": 100}}
+    width = {"x": {"signal": "datum.bounds.x2 - datum.bounds.x1"}, "y": {"value": 0}}
+    marks = [
+        {"type": "text", "name": "drawn", "from": {"data": "texts"}, "encode": {"enter": text}},
+        {"type": "symbol", "from": {"data": "drawn"}, "encode": {"enter": width}},
+    ]
+    data = [{"name": "texts", "values": [{"text": text} for text in texts]}]
+    drawn = vl_convert.vega_to_scenegraph({"data": data, "marks": marks})["scenegraph"]["items"][0]["items"]
+    return {text: item["x"] / 100 for text, item in zip(texts, drawn[1]["items"], strict=True)}
+
+
+def texts_of(svg):
+    """The size of a canvas, and text, place of its middle line, size, anchor and angle of each line of text."""
+    root, found = ElementTree.fromstring(svg), []
+
+    def walk(element, x, y):
+        shift = re.search(r"translate\(([^,]+),([^)]+)\)", element.get("transform", ""))
+        x, y = (x + float(shift[1]), y + float(shift[2])) if shift else (x, y)
+        if element.tag.endswith("text"):
+            size, angle = float(element.get("font-size")[:-2]), re.search(r"rotate\((.+?)\)", element.get("transform"))
+            lines = [(element.text, 0.0)] if not len(element) else []
+            for line in element:
+                lines.append((line.text, (lines[-1][1] if lines else 0.0) + float(line.get("dy", 0))))
+            anchor, angle = element.get("text-anchor"), float(angle[1]) if angle else 0.0
+            found.extend((text, x, y + down - 0.35 * size, size, anchor, angle) for text, down in lines if text)
+        for child in element:
+            walk(child, x, y)
+
+    walk(root, 0.0, 0.0)
+    return float(root.get("width")), float(root.get("height")), found
+
+
+def boxes_of(lines):
+    """The box of each line; of a tilted one, the box of its ends."""
+    width = widths(sorted({text for text, *_ in lines}))
+    for text, x, y, size, anchor, angle in lines:
+        start = {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * width[text] * size
+        ends = [along * np.exp(1j * np.radians(angle)) for along in (-start, width[text] * size - start)]
+        across, down = [x + end.real for end in ends], [y + end.imag for end in ends]
+        half = 0.36 * size * (1 if angle == 0 else 0)  # from the middle of a line to the top of its capitals
+        yield min(across), min(down) - half, max(across), max(down) + half
 
 
 @pytest.mark.slow
@@ -124,20 +164,35 @@ def corners(text):
 )
 @pytest.mark.parametrize("name", list(FIGURES))
 def test_no_text_leaves_the_canvas_or_overlaps_another(name, models):
-    figure = FIGURES[name](models)
-    figure.draw_without_rendering()  # by the engine that draws the files
-    width, height = figure.get_size_inches() * figure.dpi
-    texts = shown_texts(figure)
-    boxes = {index: corners(text) for index, text in enumerate(texts)}
-    for index, (left, low, right, high) in boxes.items():
-        assert left >= -1 and right <= width + 1 and low >= -1 and high <= height + 1, texts[index].get_text()
-    straight = [index for index, text in enumerate(texts) if text.get_rotation() % 90 == 0]
-    for place, first in enumerate(straight):
-        for second in straight[place + 1 :]:
-            a, b = boxes[first], boxes[second]
-            apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
-            assert apart, (texts[first].get_text(), texts[second].get_text())
-    assert max(width, height) / figure.dpi < 30
+    width, height, lines = texts_of(svg(FIGURES[name](models)))
+    boxes = list(boxes_of(lines))
+    assert len(lines) > 5 and all(len(text) <= 80 and not text.endswith("…") for text, *_ in lines)
+    for (text, *_), (left, low, right, high) in zip(lines, boxes, strict=True):
+        assert left >= 0 and right <= width and low >= 0 and high <= height, text
+    straight = [(line[0], box) for line, box in zip(lines, boxes, strict=True) if line[-1] == 0]
+    for (first, a), (second, b) in combinations(straight, 2):
+        assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1], (first, second)
+    assert max(width, height) / 72 < 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["heatmap", "section_heatmaps", "differences_heatmap", "rank_correlations"])
+def test_numbers_on_a_heatmap_can_be_read(name):
+    """By WCAG 2, at any shade; a gain is blue, a loss is red. The marks of a panel are in one order."""
+    cells = 0
+    for panel in re.split("mark-group role-scope", svg(FIGURES[name](names(25)))):
+        shades = re.findall(r'd="[^"]*" fill="rgb\((\d+), (\d+), (\d+)\)"', panel)
+        numbers = re.findall(r'fill="(white|black)"[^>]*>([+−]?\d\.\d\d+)<', panel)[: len(shades)]
+        for shade, (colour, number) in zip(shades, numbers, strict=True):
+            red, green, blue = (int(channel) / 255 for channel in shade)
+            linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in (red, green, blue)]
+            luminance = np.dot([0.2126, 0.7152, 0.0722], linear) + 0.05
+            contrast = {"white": 1.05 / luminance, "black": luminance / 0.05}
+            assert contrast[colour] == max(contrast.values()) >= 4.5
+            if name == "differences_heatmap" and abs(float(number.replace("−", "-"))) >= 0.003:
+                assert (blue > red) == (number[0] == "+"), number
+            cells += 1
+    assert cells > 90
 
 
 def test_labels_are_apart_in_order_and_as_near_as_can_be():

@@ -113,15 +113,12 @@ def test_the_figures(two):
     drawn = drawn_of(two, frame)
     assert list(drawn) == ["plane-clm-all", "geometry-alignment-clm-all", "geometry-ida-ratio-clm-all"]
     plane, alignment, cohesion = drawn.values()
-    points = plane.axes[0].collections[0]
-    np.testing.assert_allclose(points.get_offsets(), [[1.0, -2.5], [0.5, -1.25]])
-    np.testing.assert_allclose(points.get_array(), [0.5, 0.25])
-    sizes = points.get_sizes()
-    assert sizes[0] > sizes[1]
-    assert [label.get_text() for label in alignment.axes[0].get_xticklabels()] == ["abstract", "claim"]
-    assert [label.get_text() for label in cohesion.axes[0].get_xticklabels()] == ["abstract – claim"]
-    assert alignment.axes[0].get_xlabel() == "section of the patent"
-    assert [label.get_text() for label in alignment.axes[0].get_yticklabels()] == ["second", "first"]  # lower is better
+    points = [(row["alignment"], row["uniformity"], row["score"], row["ssd"]) for row in plane["data"]["values"]]
+    assert [point[:3] for point in points] == [(1.0, -2.5, 0.5), (0.5, -1.25, 0.25)] and points[0][3] > points[1][3]
+    assert alignment["encoding"]["x"]["scale"]["domain"] == ["abstract", "claim"]
+    assert cohesion["encoding"]["x"]["scale"]["domain"] == ["abstract – claim"]
+    assert alignment["encoding"]["x"]["title"] == "section of the patent"
+    assert alignment["encoding"]["y"]["scale"]["domain"] == ["second", "first"]  # lower is better
     whole = pl.DataFrame([row for row in frame.iter_rows() if row[6] == "ssd"], schema=geometries.SCHEMA, orient="row")
     assert drawn_of(two, whole) == {}
 
@@ -152,6 +149,6 @@ def test_the_learning_curve_of_a_trained_model(tmp_path):
     assert curve.filter(measure="validation loss").rows() == [("validation loss", 2.25, "local/trained", 601)]
     assert not geometries.tables(frame), "losses are not geometries"
     drawn = [plot for plot in figures.draw(collect(tmp_path), frame) if "learning-curve" in plot.name]
-    assert [len(plot.figure.axes[0].lines[0].get_xdata()) for plot in drawn] == [401], "a curve needs two points"
+    assert [len(plot.figure["data"]["values"]) for plot in drawn] == [401], "a curve needs two points"
     (folder / geometries.TRAINING).write_text("step,loss\none,2\n")
     assert "not a training history" in geometries.read(collect(tmp_path))[1][0]

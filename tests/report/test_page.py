@@ -89,8 +89,10 @@ def test_payload_holds_the_numbers_of_the_result_files(world):
                 if score:
                     assert shown[:2] == pytest.approx([score.low, score.high], abs=1e-6)
                     said = [*shown, *[None] * (6 - len(shown))]
-                    assert [said[2], bool(said[4])] == [score.tied, score.better]
-                    assert said[3::2] == [p and pytest.approx(p, rel=1e-4) for p in (score.p_best_holm, score.p_holm)]
+                    assert [said[2], bool(said[4])] == [score.tied_with_best, score.better]
+                    assert said[3::2] == [
+                        p and pytest.approx(p, rel=1e-4) for p in (score.p_best_holm, score.p_baseline_holm)
+                    ]
                 checked += 1
     assert checked == len(collected.results)
 

@@ -67,7 +67,7 @@ def test_a_page_alone_leaves_the_tables_to_the_terminal(world, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("folders", [("out",), ("html",), ("out", "html")])
 def test_plots_go_to_the_folder_of_the_tables_else_of_the_page(world, tmp_path, folders, monkeypatch):
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     monkeypatch.setattr(figures, "CHARTS", [chart for chart in figures.CHARTS if chart.name == "in-out"])
     outcome = report.run(world, formats=(), plots=True, **{name: tmp_path / name for name in folders})
     images = [path for path in outcome.files if path.suffix == ".png"]

@@ -44,8 +44,8 @@ def test_letters_are_the_paired_bootstrap_with_holms_correction(tmp_path):
     for position, p in zip(others, corrected, strict=True):
         score = compared.of("sample", f"{HEADLINE}.sample", order[position])
         assert [score.low, score.high] == pytest.approx(direct.intervals()[position], abs=1e-9)
-        assert (score.p, score.p_holm) == (direct.p_values()[at][position], p)
-    assert compared.of("sample", f"{HEADLINE}.sample", "base/line").p is None
+        assert (score.p_baseline, score.p_baseline_holm) == (direct.p_values()[at][position], p)
+    assert compared.of("sample", f"{HEADLINE}.sample", "base/line").p_baseline is None
     table = built_tables(tmp_path, "base/line")["sample-wipo-at-tasks"]
     letters = {column.key: cell.letters for column, cell in zip(table.columns, table.rows[0], strict=True)}
     assert {model: letters[model] == "a" for model in expected} == expected
@@ -121,7 +121,7 @@ def test_data_sources_are_never_compared(tmp_path):
         ("local", local, "", "acme/large"),
     }
     assert together["real", DAPFAM, "", "acme/small"] == alone["real", DAPFAM, "", "acme/small"]
-    assert together["local", local, "", "acme/large"].p is None
+    assert together["local", local, "", "acme/large"].p_baseline is None
 
 
 def sliced(root, seed=7, n=120):
@@ -158,7 +158,7 @@ def test_every_slice_has_interval_p_position_effect_and_n_from_its_own_scores(tm
             score = compared.of("sample", f"{HEADLINE}.sample", model, part)
             assert (score.n, score.position) == (len(matrix), position[place])
             assert (score.low, score.high) == pytest.approx(tuple(direct.intervals()[place]), abs=1e-9)
-            assert score.tied == (place == best or corrected[place] >= 0.05)
+            assert score.tied_with_best == (place == best or corrected[place] >= 0.05)
             if place != best:
                 gap = matrix[:, place] - matrix[:, best]
                 assert score.p_best == pytest.approx(p[place], abs=1e-12) and score.p_best_holm == pytest.approx(
@@ -166,8 +166,8 @@ def test_every_slice_has_interval_p_position_effect_and_n_from_its_own_scores(tm
                 )
                 assert score.effect == pytest.approx(gap.mean() / gap.std(ddof=1))
     assert (
-        compared.of("sample", f"{HEADLINE}.sample", "acme/near").tied
-        and not compared.of("sample", f"{HEADLINE}.sample", "acme/low").tied
+        compared.of("sample", f"{HEADLINE}.sample", "acme/near").tied_with_best
+        and not compared.of("sample", f"{HEADLINE}.sample", "acme/low").tied_with_best
     )
     assert compared.of("sample", f"{HEADLINE}.sample", "acme/low", "in").better
 
@@ -231,8 +231,8 @@ def test_the_tidy_table_says_it_of_every_main_score_and_of_nothing_else(tmp_path
     assert set(known["main"]) == {True} and len(known) == 12
     for row in known.iter_rows(named=True):
         score = compared.of(row["data_source"], row["task"], row["run"], row["slice"])
-        wanted = (score.low, score.high, score.p_best, score.p_holm, score.position, score.tied)
-        wanted += (score.tied_with or None, score.n)
+        wanted = (score.low, score.high, score.p_best, score.p_baseline_holm, score.position, score.tied_with_best)
+        wanted += (score.tied_with, score.n)
         names = ("low", "high", "p_best", "p_baseline_holm", "position", "tied_with_best", "tied_with", "n")
         assert tuple(row[name] for name in names) == wanted
         assert row["low"] < row["value"] < row["high"]
