@@ -76,6 +76,8 @@ def run(
         every_table: print all tables on the terminal. By default a report of more than 100 rows prints one over all
             benchmarks, one of each benchmark, and those of ``published``.
     """
+    from tqdm.auto import tqdm
+
     from patent_mteb.files import write_text
     from patent_mteb.report import figures, geometries, reproduce, tables
     from patent_mteb.report.collect import ReportError, collect
@@ -113,7 +115,8 @@ def run(
     shown, files = _tables(frames, (*measured, *printed), formats, out, every_table)
     document = tables.as_json(frames, reproduce.as_json(reproduced)["lines"], every) if as_json else None
     if folder:
-        files += [path for plot in drawn for path in figures.save(plot.figure, folder / "plots" / plot.name)]
+        for plot in tqdm(drawn, desc="Drawing", unit=" figures", disable=None if drawn else True):
+            files += figures.save(plot.figure, folder / "plots" / plot.name)
     if html:
         text = page(collected, compared, measured, printed, messages, texts=texts, geometries=by_task)
         files.append(write_text(html / "index.html", text))
