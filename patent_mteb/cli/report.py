@@ -70,6 +70,7 @@ def report(
             test=test,
             as_json=session.json,
             every_table=every_table,
+            progress=session.bars,
         )
     if session.json:
         common.result(outcome.document)

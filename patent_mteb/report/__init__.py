@@ -57,6 +57,7 @@ def run(
     test: str = "bootstrap",
     as_json: bool = False,
     every_table: bool = False,
+    progress: bool = False,
 ) -> ReportOutcome:
     """Report on a results folder.
 
@@ -75,6 +76,7 @@ def run(
         as_json: return the document of ``--json`` too.
         every_table: print all tables on the terminal. By default a report of more than 100 rows prints one over all
             benchmarks, one of each benchmark, and those of ``published``.
+        progress: show a bar while figures are drawn.
     """
     from tqdm.auto import tqdm
 
@@ -115,7 +117,7 @@ def run(
     shown, files = _tables(frames, (*measured, *printed), formats, out, every_table)
     document = tables.as_json(frames, reproduce.as_json(reproduced)["lines"], every) if as_json else None
     if folder:
-        for plot in tqdm(drawn, desc="Drawing", unit=" figures", disable=None if drawn else True):
+        for plot in tqdm(drawn, desc="Drawing", unit=" figures", disable=not (progress and drawn)):
             files += figures.save(plot.figure, folder / "plots" / plot.name)
     if html:
         text = page(collected, compared, measured, printed, messages, texts=texts, geometries=by_task)
