@@ -99,13 +99,14 @@ def command(patents: int, *, step: str, before: tuple[str, ...] = ()) -> Work:
 
 
 def report(models: int) -> Work:
-    """The page of invented models on all tasks."""
+    """The page and all figures of invented models on all tasks."""
     helpers = Path(__file__).resolve().parents[1] / "tests" / "helpers"
     temporary = tempfile.TemporaryDirectory()
     folder = Path(temporary.name)
     made = [sys.executable, str(helpers / "many_models.py"), str(folder / "results"), str(models)]
     run(made, folder, PYTHONPATH=os.pathsep.join([str(helpers), os.environ.get("PYTHONPATH", "")]))
-    shown = [sys.executable, "-m", "patent_mteb.cli", "report", str(folder / "results"), "--html", str(folder / "site")]
+    shown = [sys.executable, "-m", "patent_mteb.cli", "report", str(folder / "results"), "--html"]
+    shown += [str(folder / "site"), "--plots"]
 
     def ours() -> None:
         assert temporary
