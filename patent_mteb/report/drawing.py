@@ -111,10 +111,6 @@ def _log_scale(values: pl.Series) -> Spec:
     return {"type": "log", "domain": [10**end for end in _range(values.log10(), 0.08)]}
 
 
-# --- channels and marks
-# ---------------------------------------------------------------------------------------------------------------------
-
-
 def _number(field: str, title: Any = None, scale: Spec | None = None, **axis: Any) -> Spec:
     """A quantitative axis that starts where its domain or its values do."""
     scale = {"zero": False, "nice": False} | (scale or {})
@@ -213,10 +209,6 @@ def _columns(names: Sequence[str], title: str | None = None) -> Spec:
     """The names of columns of a heatmap, tilted if they are long."""
     tilt = {"labelAngle": -60, "labelAlign": "right"} if max(map(len, names)) > _TILTED else {"labelAngle": 0}
     return _names("group", names, title, **tilt)
-
-
-# --- figures
-# ---------------------------------------------------------------------------------------------------------------------
 
 
 def in_out_bars(frame: pl.DataFrame, *, measure: str = "score", title: str = "") -> Spec:

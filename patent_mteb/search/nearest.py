@@ -276,7 +276,7 @@ class _Search:
     def add(self, pool: ThreadPoolExecutor, rows: slice, queries: Tensor) -> None:
         """Rank the documents for a block of queries."""
         hidden = None if self.hidden is None else self.hidden[rows].tocsc()
-        for scorer in [*self.scorers, self.single]:
+        for scorer in self.scorers or [self.single]:  # the single one is their last
             scorer.ask(queries)
         done = np.zeros(rows.stop - rows.start, np.bool_)
         for scorer in self.scorers:
