@@ -53,7 +53,7 @@ _SHOWN = 12  # up to this number of files, each has its own rows in the table
     unless=("merge", "suggest", "sources", "remove"),
 )
 def import_(
-    files: Annotated[tuple[Path, ...], Parameter(metavar="[SOURCE] FILE")] = (),
+    files: Annotated[tuple[str, ...], Parameter(metavar="[SOURCE] FILE")] = (),
     /,
     *,
     out: Annotated[Path | None, Parameter(metavar="ROOT")] = None,
@@ -73,7 +73,7 @@ def import_(
     """Make records from exports and bulk files: tables (CSV, XLSX, JSON lines, parquet) and XML.
 
     Args:
-        files: Files or directories; before them, if necessary, their source.
+        files: Files, directories or addresses (https://, s3://, gs://); before them, if necessary, their source.
         out: Records directory to write to; it keeps the records of former imports.
         map: Column map of your own table; may be the first argument too.
         workers: Processes that read files in parallel; without it one a core.
@@ -106,7 +106,7 @@ def import_(
     if replace and (merge or shard):
         raise DataError("--replace and shares exclude each other", remedy="run two commands")
     if merge:
-        _show_import(importing.merge_shares(out, files))
+        _show_import(importing.merge_shares(out, [Path(folder) for folder in files]))
         common.say(f"records in {out}")
         return 0
     work = importing.Work(
@@ -115,13 +115,13 @@ def import_(
     if remove:
         _show_removed(importing.remove(remove, out, work))
         return 0
-    source, files = _source_and_files(files, map)
+    source, inputs = _source_and_files(files, map, session.bars)
     make = (
         partial(importing.import_share, share=share(shard))
         if shard
         else partial(importing.import_files, replaced=replace)
     )
-    done = make(files, out, source=source, work=work)
+    done = make(inputs, out, source=source, work=work)
     _show_import(done.accounts)
     _show_removed(done.removed)
     for error in (*done.unknown, *done.damaged):
@@ -137,18 +137,20 @@ def import_(
     return 1 if done.damaged else 0
 
 
-def _source_and_files(files: tuple[Path, ...], column_map: Path | None) -> tuple[str, tuple[Path, ...]]:
-    """Return the source before the files, or the column map of ``--map``, and the files."""
+def _source_and_files(files: Sequence[str], column_map: Path | None, bars: bool) -> tuple[str, list[Path]]:
+    """Return the source before the files, or the column map of ``--map``, and the files, those at an address copied."""
     from patent_mteb.readers import READERS
+    from patent_mteb.readers.remote import local_files
 
-    source = ""
-    if (str(files[0]) in READERS and not files[0].exists()) or files[0].suffix == ".toml":
-        source, files = str(files[0]), files[1:]
+    source, first = "", Path(files[0])
+    if (files[0] in READERS and not first.exists()) or first.suffix == ".toml":
+        source, files = files[0], files[1:]
     if column_map and source:
         raise DataError(f"there are two sources, {source} and {column_map}", remedy="name one")
     if not files:
         raise DataError("no file is named", remedy=f"name the files after {source}")
-    return (str(column_map) if column_map else source), files
+    found = [path for name in files for path in (local_files(name, bars) if "://" in name else [Path(name)])]
+    return (str(column_map) if column_map else source), found
 
 
 def _preview(tables: Sequence[tuple[Path, Reader]], *, ask: bool) -> None:
