@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,6 +95,19 @@ def hushed(quiet: bool = True) -> Iterator[None]:
         yield
     finally:
         _document, console.quiet = document, before
+
+
+@contextmanager
+def set_environment(environment: Mapping[str, object]) -> Iterator[None]:
+    """Set variables of the environment during the block."""
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update({name: str(value) for name, value in environment.items()})
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            os.environ.update({} if value is None else {name: value})
 
 
 def result(value: Any) -> None:

@@ -130,7 +130,7 @@ def baselines(
         root: Directory of 'patent-mteb edition build'.
         models: Models to score; without any BM25, and a small embedding model that is on this computer. Repeatable.
     """
-    from patent_mteb.cli.trial import Steps, set_environment, small_model
+    from patent_mteb.cli.trial import Steps, small_model
     from patent_mteb.experiments import editions
     from patent_mteb.files import write_text
     from patent_mteb.report.rendering import as_markdown
@@ -140,7 +140,7 @@ def baselines(
     for model in models or ("bm25", *(found for found, _ in small_model(None))):
         common.say(f"{model} on {name}")
         status |= steps.run("run", "-b", name, "-m", model, "--out", results, PATENT_MTEB_DATA=root)
-    with set_environment({"PATENT_MTEB_DATA": root}):
+    with common.set_environment({"PATENT_MTEB_DATA": root}):
         table = _baselines(results, name)
     rows = [[cell.text + cell.behind for cell in row] for row in table.rows]
     common.show(

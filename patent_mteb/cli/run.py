@@ -152,8 +152,7 @@ def run_tasks(options: RunOptions) -> int:
     from patent_mteb.memory import allowing
     from patent_mteb.tasks.perquery import RUNS_VARIABLE
 
-    if options.save_runs:
-        os.environ[RUNS_VARIABLE] = str(options.save_runs)
+    runs = {RUNS_VARIABLE: options.save_runs} if options.save_runs else {}
     tasks = _tasks(options)
     if options.chat_endpoint and not (options.rerank or options.candidates):
         raise ModelError(
@@ -170,7 +169,7 @@ def run_tasks(options: RunOptions) -> int:
         )
     if options.dry_run:
         return _plan(options, tasks)
-    with allowing(plan.left_for_blocks(options.memory, "run", plan.folders_of(tasks))):
+    with common.set_environment(runs), allowing(plan.left_for_blocks(options.memory, "run", plan.folders_of(tasks))):
         report = run.run(
             tasks=tasks,
             model=_model(options),
@@ -182,7 +181,7 @@ def run_tasks(options: RunOptions) -> int:
             num_proc=options.num_proc,
             show_progress=options.bars,
         )
-    show(report, options.out)
+        show(report, options.out)
     if options.save_runs:
         common.say_content(common.RUNS)
     return report.exit_status

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -111,20 +108,8 @@ class Steps:
             return 0
         function, bound = app.parse([*given, *self._messages])
         within = {"advice": False} if given[:2] == ["data", "import"] else {}
-        with set_environment(environment), common.hushed(not shown):
+        with common.set_environment(environment), common.hushed(not shown):
             return int(function(*bound.args, **bound.kwargs, **within) or 0)
-
-
-@contextmanager
-def set_environment(environment: Mapping[str, object]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in environment}
-    os.environ.update({name: str(value) for name, value in environment.items()})
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name)
-            os.environ.update({} if value is None else {name: value})
 
 
 def _chosen(file: Path, folder: Path, records: Path, data: Path, name: str) -> tuple[str, list[str], str]:
@@ -236,7 +221,7 @@ def _show_scores(results: Path, data: Path, task: str) -> list[dict[str, Any]]:
     from patent_mteb.report.words import measure_title
     from patent_mteb.tasks.selection import task_named
 
-    with set_environment({"PATENT_MTEB_DATA": data}):
+    with common.set_environment({"PATENT_MTEB_DATA": data}):
         present = task_named(task).metadata.name
     views = [view for source in collect(results).data_sources.values() for view in source.benchmarks]
     found = [(view, one) for view in views for one in view.tasks if one.name == present]
