@@ -63,7 +63,7 @@ def test_the_printed_commands_give_the_same_scores(at, capsys):
 
 @pytest.mark.slow
 def test_a_second_call_keeps_what_is_there_and_a_changed_list_is_named(at, capsys):
-    write_list(at / "list.csv", 40)
+    write_list(at / "list.csv")
     assert cli.main(["try", "list.csv", "--out", "here", "-m", "bm25", "--json"]) == 0
     first = json.loads(capsys.readouterr().out)
     written = {path: path.stat().st_mtime_ns for path in (at / "here" / "data").rglob("*") if path.is_file()}
@@ -72,12 +72,12 @@ def test_a_second_call_keeps_what_is_there_and_a_changed_list_is_named(at, capsy
     assert "its choices are kept" in str(second["notes"]) and "its choices are kept" not in str(first["notes"])
     assert second["result"] == first["result"]
     assert {path: path.stat().st_mtime_ns for path in written} == written
-    write_list(at / "list.csv", 35)
+    write_list(at / "list.csv", 65)
     assert cli.main(["try", "list.csv", "--out", "here", "-m", "bm25", "--json"]) == 0
     third = json.loads(capsys.readouterr().out)
     assert "list.csv has changed since the last call" in str(third["notes"])
     (row,) = third["result"]["scores"]
-    assert (row["n_queries"], first["result"]["scores"][0]["n_queries"]) == (34, 39)
+    assert (row["n_queries"], first["result"]["scores"][0]["n_queries"]) == (64, 69)
     write_list(at / "other.csv")
     assert cli.main(["try", "other.csv", "--out", "here", "-m", "bm25"]) == 2
     assert "the folder belongs to another list" in capsys.readouterr().err

@@ -186,5 +186,3 @@ def test_the_values_that_a_reader_looks_for_first():
     ]
     means = {row.metric: row for row in mine if len(row.tasks) == 6 and row.settings["prompts"] == "none"}
     assert [means[f"{part}ndcg_at_100"].value for part in ("", "in_", "out_")] == [0.343, 0.387, 0.06]
-
-

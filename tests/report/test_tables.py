@@ -2,17 +2,12 @@
 
 import numpy as np
 import pytest
-from report_folders import DIAGONAL, HEADLINE, add, built_tables, main_scores, model_folder, sample_world
+from report_folders import DIAGONAL, HEADLINE, add, built_tables, main_scores, model_folder
 
 from patent_mteb.report import cells
 from patent_mteb.report.tables import ranking
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.catalogue import suite_tasks
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return sample_world(tmp_path_factory.mktemp("world"))
 
 
 def column(table, key):
