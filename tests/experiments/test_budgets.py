@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from patent_mteb import cli
@@ -15,7 +16,9 @@ from patent_mteb.recipes.beir import write_beir
 @pytest.fixture
 def root(tmp_path):
     documents = {f"d{number}": ("Pump", f"A pump with {number} rotors.") for number in range(20)}
-    write_beir(tmp_path / "root" / "WIPO-AT", documents, {"q": "rotors"}, {"q": {"d1": 1}})
+    known = [{"_id": key, "family_id": key, "ipc": ["F04B 1/00"], "jurisdiction": "US"} for key in (*documents, "q")]
+    tables = (documents, {"q": "rotors"}, {"q": {"d1": 1}})
+    write_beir(tmp_path / "root" / "WIPO-AT", *tables, metadata=pa.Table.from_pylist(known))
     return tmp_path / "root"
 
 

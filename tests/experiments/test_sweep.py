@@ -167,28 +167,6 @@ def test_every_setting_has_a_row_of_its_own_in_one_file(tmp_path):
     assert len(set(dense[:3])) == 3 and whole.filter(backend="bm25")["ndcg_at_100"].n_unique() >= 3
 
 
-def test_prompts_are_part_of_a_row(tmp_path):
-    class Prompted(HashEncoder):
-        def __init__(self, prompt):
-            super().__init__()
-            self.prompt = prompt
-            self.mteb_model_meta = self.mteb_model_meta.model_copy(
-                update={"experiment_kwargs": {"prompts": prompt or "none"}}
-            )
-
-        def vector(self, text):
-            return super().vector(f"{self.prompt} {text}")
-
-    out = tmp_path / "t.csv"
-    for prompt in ("w1 w2 w3", ""):
-        whole = sweep.sweep(DENSE, Prompted(prompt), bm25("dapfam"), out)
-    assert whole["ndcg_at_100"].n_unique() == 2
-    assert (
-        whole["ndcg_at_100"][1]
-        == sweep.sweep(DENSE, HashEncoder(), bm25("dapfam"), tmp_path / "other.csv")["ndcg_at_100"][0]
-    )
-
-
 @pytest.mark.slow
 def test_several_encoders_and_backends_fill_one_table(tmp_path):
     out, encoder = tmp_path / "t.csv", HashEncoder()

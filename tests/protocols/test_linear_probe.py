@@ -223,16 +223,6 @@ def test_precision_at_takes_ties_by_class():
     assert precision_at(true, scores, 5).tolist() == [2 / 5, 1 / 5]
 
 
-@pytest.mark.slow
-def test_the_best_c_at_the_edge_of_the_grid_is_said():
-    scores = linear_probe(*SPLITS, NAMES).validation_f1
-    best = max(scores, key=lambda c: (scores[c], -c))
-    worst = min(scores, key=scores.__getitem__)
-    assert linear_probe(*SPLITS, NAMES, grid=(best, worst)).at_edge
-    assert not linear_probe(*SPLITS, NAMES, grid=(best,)).at_edge
-    assert linear_probe(*SPLITS, NAMES).at_edge == (best in (0.01, 1e4))
-
-
 def test_a_best_c_inside_the_grid_is_not_at_its_edge():
     """Two labels that a threshold on one number separates best with a middle penalty: too strong and nothing is
     predicted.

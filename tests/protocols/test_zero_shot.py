@@ -99,7 +99,7 @@ def test_cross_encoder_scores_are_the_models(tmp_path, names):
             with torch.no_grad():
                 logits = model.model(**encoded).logits[0].double()
             pair = logits[[0, len(names) - 1]]
-            assert got[row, column] == pytest.approx(torch.softmax(pair, 0)[0].item(), abs=1e-6)
+            assert got[row, column] == pytest.approx(torch.softmax(pair, 0)[0].item(), abs=1e-5)
     assert got.std() > 1e-3
     model.config.label2id = {"a": 0, "b": 1}
     with pytest.raises(ValueError, match=r"one class named entailment; this one has \['a', 'b'\]"):
