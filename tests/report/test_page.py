@@ -111,8 +111,8 @@ def test_tokens_are_those_that_the_run_read(tmp_path, said, settings, expected):
 
 
 @pytest.mark.slow
-def test_columns_of_numbers_hold_numbers_and_columns_of_texts_texts(world, tmp_path):
-    for root, baseline in ((world, "lex/bm25"), (many_models(tmp_path, 3, queries=60), None)):
+def test_columns_of_numbers_hold_numbers_and_columns_of_texts_texts(world, report_of_many):
+    for root, baseline in ((world, "lex/bm25"), (report_of_many(3)[0], None)):
         collected = collect(root)
         found = statistics(collected, baseline)
         built = [
