@@ -76,7 +76,7 @@ def test_a_share_that_was_interrupted_goes_on_to_the_same_bits(tmp_path, small, 
     job = Job(model, tmp_path / "store", tasks=SMALL, encode_kwargs=FOUR)
     encode_share(Job(model, tmp_path / "whole", tasks=SMALL, encode_kwargs=FOUR))
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(SentenceTransformer, "encode", _ending(SentenceTransformer.encode, 5))
+        patch.setattr(SentenceTransformer, "encode", _ending(SentenceTransformer.encode, 9))
         encode_share(job)
     done = encode_share(job).total
     assert 0 < done.stored < done.distinct == done.stored + done.encoded
