@@ -156,8 +156,6 @@ def test_many_models_stand_in_one_table_that_is_shown_in_parts_and_marked_across
         ("WIPO-AT", HEADLINE, "TAC→TAC"),
         ("WIPO-AT", "WIPOATClaim1ToDWPIFullRetrieval.sample", "Claim1→DWPIFull"),
         ("DAPFAM", "PatentDAPFAMTAToTACInRetrieval", "TA→TAC IN"),
-        ("PatenTEB", "PatenTEBRetrievalIN", "RetrievalIN"),
-        ("PatenTEB", "PatenTEBTitle2Full", "Title2Full"),
         ("Sophia", "SophiaTacdRetrieval", "Tacd"),
         ("WIPO-AT", "WIPOATEmergingClustering.NoDWPI", "EmergingClustering.NoDWPI"),
     ],
