@@ -96,6 +96,7 @@ def test_validate_says_what_loads_and_what_is_odd(hand, capsys):
             ("-t", "PatentCitationRetrival", "-m", "mteb/baseline-bm25s"),
             "there is no task 'PatentCitationRetrival' (did you mean 'PatentCit",
         ),
+        (("-b", "PatentMap", "--task-types", "Retreival", "-m", "bm25"), "there is no task type 'Retreival' (did you"),
         (("-b", "PatentMap", "-l", "egn", "-m", "bm25"), "there is no language 'egn' (did you mean"),
         (("-b", "PatentMap", "--categories", "t2x", "-m", "bm25"), "there is no category 't2x' (did you mean"),
         (("-b", "PatentMap", "--eval-splits", "foo", "-m", "bm25"), "none of 3 tasks fits"),
@@ -223,6 +224,8 @@ def test_lists_for_programs(capsys):
     for what, name in (("benchmarks", "benchmark"), ("models", "model")):
         assert cli.main(["list", what, "--json"]) == 0
         assert len({row[name] for row in json.loads(capsys.readouterr().out)["result"]}) > 5
+    assert cli.main(["list", "-b", "DAPFAM", "--json"]) == 0
+    assert "hub datalyes/DAPFAM_patent@780f401" in capsys.readouterr().out
     assert cli.main(["list", "-b", "PatentMop"]) == 2
     assert "(did you mean 'PatentMap'" in capsys.readouterr().err
 

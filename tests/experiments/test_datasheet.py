@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import statistics
 
@@ -90,6 +91,16 @@ def test_the_licence_is_in_the_metadata_of_the_tasks(tmp_path, monkeypatch, lice
     monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path / "edition"))
     (benchmark,) = catalogue.own_benchmarks()
     assert {str(task.metadata.license) for task in benchmark.task_classes} == {known}
+
+
+def test_croissant_names_every_table_with_its_hash(edition):
+    root, head = edition
+    found = json.loads((root / "croissant.json").read_text("utf-8"))
+    assert (found["name"], found["license"]) == (head["edition"], "CC BY 4.0")
+    named = {one["contentUrl"]: one["sha256"] for one in found["distribution"]}
+    for name, checksum in named.items():
+        assert hashlib.sha256((root / name).read_bytes()).hexdigest() == checksum
+    assert set(head["tables"]) | {"manifest/edition.json", "manifest/patents.parquet"} <= set(named)
 
 
 def test_croissant_is_valid_and_reads_every_table(edition):

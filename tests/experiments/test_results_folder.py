@@ -109,6 +109,11 @@ def test_any_commit_of_a_branch_may_be_the_data_while_the_hub_is_out_of_reach(st
     assert current_revision(mteb.get_task("PanoramaPAR4PCReranking"), stored) == current
 
 
+def test_a_commit_is_its_own_revision_whatever_is_stored():
+    task = mteb.get_task("PatentDAPFAMTAToTACRetrieval")
+    assert current_revision(task, "a" * 40) == task.metadata.revision != "a" * 40
+
+
 NAME = "PatentDAPFAMTAToTACRetrieval"
 
 
@@ -151,6 +156,13 @@ def test_both_results_stand_side_by_side(tmp_path, at_revision, caplog):
         "0" * 40,
         pinned,
     ]
+
+
+def test_the_same_revision_is_left_where_it_is(tmp_path, at_revision):
+    pinned = dapfam.BENCHMARK.data_sets[0].revision
+    at_revision(pinned)
+    at_revision(pinned)
+    assert len(list((tmp_path / "results").rglob("*.json"))) == 2  # the result and its model
 
 
 def test_damaged_per_query_scores_do_not_hold_a_result_up(tmp_path, at_revision):

@@ -132,6 +132,9 @@ def test_an_interrupted_sweep_repeats_nothing_and_gives_the_same_table(tmp_path,
     assert without_seconds(again).equals(without_seconds(whole))
 
 
+ONE = sweep.Matrix(queries=("TA",), corpora=("TAC",))
+
+
 LEXICAL, DENSE = (sweep.Matrix((name,), queries=("TA",), corpora=("TAC",)) for name in ("bm25", "dense"))
 
 
@@ -175,6 +178,12 @@ def test_several_encoders_and_backends_fill_one_table(tmp_path):
     whole = sweep.sweep(matrix, [encoder, Quantised(encoder, "binary")], bm25("dapfam"), out)
     assert whole.group_by("backend").len().sort("backend")["len"].to_list() == [1, 2, 2]
     assert whole.filter(backend="hybrid")["model"].str.contains(r" \+ ").all()
+
+
+def test_all_scores_are_rounded_alike(tmp_path):
+    whole = sweep.sweep(ONE, HashEncoder(), bm25("dapfam"), tmp_path / "t.csv")
+    for name in sweep.SCORES:
+        assert whole[name].to_list() == whole[name].round(5).to_list()
 
 
 @pytest.mark.slow

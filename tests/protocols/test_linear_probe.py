@@ -230,6 +230,7 @@ def test_a_best_c_inside_the_grid_is_not_at_its_edge():
     split = [[-1.0], [-0.9], [0.9], [1.0]], [[0], [0], [1], [1]]
     probe = linear_probe(split, split, split, ["G"], grid=(1e-6, 1.0, 10.0))
     assert (probe.c, probe.at_edge) == (1e-6, True)
+    assert not linear_probe(split, split, split, ["G"], grid=(1.0,)).at_edge
     held = [[-1.0], [-0.9], [0.9], [1.0]], [[0], [0], [1], [1]]
     rare = [[-1.0], [-1.0], [-1.0], [1.0]], [[0], [0], [0], [1]]
     probe = linear_probe(rare, held, held, ["G"], grid=(1e-6, 10.0, 100.0))

@@ -247,6 +247,15 @@ def test_per_query_scores_of_another_run(tmp_path, queries, field, value):
     assert collected.results["queries"].to_list() == [None]
 
 
+def test_damaged_per_query_scores(tmp_path, queries):
+    folder, *_ = with_queries(tmp_path, queries)
+    path = folder / f"{HEADLINE}.sample.queries.parquet"
+    path.write_bytes(path.read_bytes()[:100])
+    collected = collect(tmp_path)
+    one_message(collected, str(path), "corrupt per-query scores")
+    assert collected.results["value"].to_list() == [0.5]
+
+
 # --- models
 # ------------------------------------------------------------------------------------------------------------------
 

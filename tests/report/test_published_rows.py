@@ -13,6 +13,7 @@ from patent_mteb.report import published as papers
 from patent_mteb.report import rendering
 from patent_mteb.report.collect import collect
 from patent_mteb.report.published import on_the_papers_data
+from patent_mteb.tasks.catalogue import suite_tasks
 
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
 
@@ -234,3 +235,29 @@ def test_a_model_of_the_paper_is_no_rival_of_itself(tmp_path):
     (table,), _ = papers.tables_with_measured_rows(collect(tmp_path))
     ranks = {row[0].value: row[2].rank for row in table.rows if row[1].value == "measured here"}
     assert ranks["acme/other"] == ranks[best["model_id"]] + 1
+
+
+def test_every_printed_score_of_a_task_has_a_counterpart_in_a_result():
+    measured = {
+        "ndcg_at_10",
+        "ndcg_at_100",
+        "recall_at_10",
+        "recall_at_20",
+        "recall_at_50",
+        "recall_at_100",
+        "macro_f1",
+        "v_measure",
+    }
+    measured |= (
+        {f"knn_precision_at_{k}" for k in (1, 3, 5)}
+        | {f"mlp_precision_at_{k}" for k in (1, 3, 5)}
+        | {"cosine_pearson", "knn_macro_f1", "ari"}
+    )
+    measured |= {f"inscope_{level}_at_{k}" for level in ("section", "subclass", "subgroup") for k in (10, 100)}
+    for descriptor in published.tables():
+        rows = published.table(descriptor.paper, descriptor.table).filter(
+            (pl.col("kind") == "score") & (pl.col("task") != "")
+        )
+        for metric in rows["metric"].unique():
+            assert published.score_name(metric).removeprefix("paper_") in measured
+        assert set(rows["task"]) <= set(suite_tasks())

@@ -241,3 +241,14 @@ def test_a_limit_of_tokens_that_no_result_recorded_is_not_the_stated_one(tmp_pat
     found = reproduce(collect(tmp_path))
     assert found.lines == ()
     assert found.other_settings[0].settings == ("max_tokens here: not recorded, in the paper: 8192",)
+
+
+def test_every_stated_number_would_be_found_in_a_result():
+    names = {row.metric for row in expected() if row.score.startswith("paper_")}
+    assert names <= {
+        f"{part}{name}"
+        for part in ("", "in_", "out_", "xy_", "a_")
+        for name in ("ndcg_at_10", "ndcg_at_100", *(f"recall_at_{k}" for k in (10, 20, 50, 100)))
+    } | {f"{probe}_precision_at_{k}" for probe in ("knn", "mlp") for k in (1, 3, 5)} | {
+        f"inscope_{level}_at_{k}" for level in ("section", "subclass", "subgroup") for k in (10, 100)
+    }
