@@ -53,7 +53,7 @@ def problems(findings):
 
 @pytest.mark.slow
 def test_a_hook_that_is_alive_off_or_missing(monkeypatch, python_without_mteb):
-    way = ['python -c "import mteb"']
+    way = ["python -m mteb"]
     assert doctor.check_registration(python_without_mteb) == [], "in both ways"
     monkeypatch.setenv("PATENT_MTEB_AUTOLOAD", "0")
     (finding,) = doctor.check_registration(python_without_mteb, way)
