@@ -57,10 +57,10 @@ def test_shares_merged_have_the_bits_of_a_run_and_a_run_encodes_nothing_more(tmp
         stored(load(model), tmp_path / "run"), tasks, tmp_path / "results", encode_kwargs=FOUR, show_progress=False
     )
     assert [outcome.status for outcome in report.outcomes] == ["scored"] * 3
-    for number in (2, 1):
-        done = encode_share(job(f"share{number}"), (number, 2)).total
+    for number in (2, 3, 1):
+        done = encode_share(job(f"share{number}"), (number, 3)).total
         assert 0 < done.encoded == done.ours < done.distinct < done.requested
-    shares = [str(tmp_path / f"share{number}") for number in (1, 2)]
+    shares = [str(tmp_path / f"share{number}") for number in (1, 2, 3)]
     assert cli.main(["store", "merge", *shares, "--store", str(tmp_path / "merged")]) == 0
     assert vectors(tmp_path / "merged") == vectors(tmp_path / "run")
     before = entries(tmp_path / "merged")

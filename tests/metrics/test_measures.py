@@ -219,7 +219,7 @@ def test_the_border_between_two_roundings_falls_as_in_mteb():
     """
     draw = np.random.default_rng(0)
     otherwise = 0
-    for _ in range(40):
+    for _ in range(16):
         hits = draw.integers(0, 11, 32)
         results = {f"q{i}": {f"d{j}": 1.0 - j / 16 for j in range(10)} for i in range(32)}
         qrels = {f"q{i}": {f"d{j}": 1 for j in range(count)} | {"absent": 1} for i, count in enumerate(hits)}
