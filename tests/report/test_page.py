@@ -111,8 +111,9 @@ def test_tokens_are_those_that_the_run_read(tmp_path, said, settings, expected):
 
 
 @pytest.mark.slow
-def test_columns_of_numbers_hold_numbers_and_columns_of_texts_texts(world, report_of_many):
-    for root, baseline in ((world, "lex/bm25"), (report_of_many(3)[0], None)):
+def test_columns_of_numbers_hold_numbers_and_columns_of_texts_texts(world, tmp_path):
+    sections = many_models(tmp_path, 2, queries=60, only="PatentMapClmToAllRetrieval")
+    for root, baseline in ((world, "lex/bm25"), (sections, None)):
         collected = collect(root)
         found = statistics(collected, baseline)
         built = [
