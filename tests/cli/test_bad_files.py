@@ -9,10 +9,12 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable
+from itertools import product
 from typing import NamedTuple
 
 import pytest
 from broken_files import FORMS, SOURCES, Source, zipped
+from classes import one_of_each
 
 from patent_mteb import cli
 from patent_mteb.patents.records import Patent, read_records
@@ -242,7 +244,7 @@ def run(tmp_path, capsys, files: Files, source: Source) -> tuple[int, str, int, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "form"), CELLS)
+@pytest.mark.parametrize(("kind", "form"), one_of_each(CELLS, lambda cell: (cell[0], OF_FILES[cell[0]][1][cell[1]])))
 def test_a_bad_file_is_one_message_or_a_counted_reason(tmp_path, capsys, kind, form):
     spoil, outcomes = OF_FILES[kind]
     expected, source = outcomes[form], SOURCES[ONE_OF[form]]
@@ -294,9 +296,14 @@ OF_DOCUMENTS: dict[str, tuple[Spoil, dict[str, Expected]]] = {
 }  # fmt: skip
 
 
+def read_alike(cell):
+    """Each source finds numbers and dates by itself; what is there twice is found behind the sources."""
+    kind, name = cell
+    return kind, name if kind in ("without a number", "a day that is none") else OF_DOCUMENTS[kind][1][name]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SOURCES)
-@pytest.mark.parametrize("kind", OF_DOCUMENTS)
+@pytest.mark.parametrize(("kind", "name"), one_of_each(product(OF_DOCUMENTS, SOURCES), read_alike))
 def test_a_bad_document_is_counted(tmp_path, capsys, kind, name):
     spoil, outcomes = OF_DOCUMENTS[kind]
     expected, source = outcomes[name], SOURCES[name]

@@ -24,12 +24,8 @@ def said(capsys):
 @pytest.fixture
 def candidates(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert (
-        main(
-            ["runs", "candidates", "-t", TASK, "-m", "bm25-dapfam", "--top", "20", "--out", "candidates", "--no-store"]
-        )
-        == 0
-    )
+    words = f"runs candidates -t {TASK} -m bm25-dapfam --top 20 --out candidates --no-store"
+    assert main(words.split()) == 0
     return ["-t", TASK, "--candidates", "candidates", "--out", "results", "--no-store"]
 
 

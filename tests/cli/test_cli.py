@@ -4,7 +4,6 @@ import datetime as dt
 import json
 import re
 import subprocess
-import sys
 
 import pytest
 from small_patents import world
@@ -64,9 +63,7 @@ def test_tasks_that_cannot_be_done_are_skipped_with_their_reason(hand, capsys):
     ("breaks", "message"),
     [
         (lambda f: (f / "qrels/test.tsv").unlink(), "qrels/test.tsv: the file is missing"),
-        (lambda f: (f / "corpus.jsonl").write_text(""), "the corpus is empty"),
         (lambda f: (f / "corpus.jsonl").write_bytes(b'{"_id": "d1", "text": "\xe9"}\n'), "row 1: not valid UTF-8"),
-        (lambda f: (f / "queries.jsonl").write_text('{"_id": "q1", "text": 5}\n'), "row 1: field 'text' is a int"),
     ],
 )
 def test_bad_data_gives_one_message_and_a_bad_exit_status(hand, capsys, breaks, message):
@@ -99,32 +96,13 @@ def test_validate_says_what_loads_and_what_is_odd(hand, capsys):
             ("-t", "PatentCitationRetrival", "-m", "mteb/baseline-bm25s"),
             "there is no task 'PatentCitationRetrival' (did you mean 'PatentCit",
         ),
-        (("-b", "WIPOAT", "-m", "mteb/baseline-bm25s"), "there is no benchmark 'WIPOAT' (did you mean 'WIPO-AT'"),
-        (
-            ("-b", "PatentMap", "--task-types", "Retreival", "-m", "bm25"),
-            "there is no task type 'Retreival' (did you mean 'Retrieval'",
-        ),
+        (("-b", "PatentMap", "--task-types", "Retreival", "-m", "bm25"), "there is no task type 'Retreival' (did you"),
         (("-b", "PatentMap", "-l", "egn", "-m", "bm25"), "there is no language 'egn' (did you mean"),
         (("-b", "PatentMap", "--categories", "t2x", "-m", "bm25"), "there is no category 't2x' (did you mean"),
-        (
-            ("-b", "PatentMap", "--task-types", "Clustering", "-m", "bm25"),
-            "none of 3 tasks fits. Remedy: there are tasks of type Multilabel",
-        ),
         (("-b", "PatentMap", "--eval-splits", "foo", "-m", "bm25"), "none of 3 tasks fits"),
-        (
-            ("-b", "PatentMap", "-t", "PatentCitationRetrieval", "-m", "bm25"),
-            "the benchmark has no task 'PatentCitationRetrieval'",
-        ),
-        (("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25"), "(did you mean 'mteb/baseline-bm25s'"),
-        (
-            ("-t", "PatentCitationRetrieval", "-m", "bm25", "--fuse", "bm26"),
-            "unknown model 'bm26' (did you mean 'bm25'",
-        ),
         (("-m", "mteb/baseline-bm25s"), "no task was chosen"),
         (("-t", "PatentCitationRetrieval", "-m", "./nowhere/at/all"), "there is no directory ./nowhere/at/all"),
-        (("-t", "PatentCitationRetrieval", "-m", "acme/nothing"), "unknown model 'acme/nothing'"),
         (("-t", "PatentCitationRetrieval", "-m", "paecter"), "(did you mean 'mpi-inno-comp/paecter'"),
-        (("-t", "PatentCitationRetrieval", "-m", "cohere/rerank-v3.5"), "is a hosted reranker"),
         (("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25s", "--alpha", "0.5"), "need a second model"),
         (("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25s", "--dims", "8"), "does not embed texts"),
     ],
@@ -173,34 +151,14 @@ def test_two_local_checkpoints_never_share_a_result(hand, tmp_path):
     assert len({path.parts[1] for path in paths}) == 2
 
 
-def test_list(capsys):
-    assert cli.main(["list"]) == 0
-    printed = capsys.readouterr().out
-    assert "PatentCitationRetrieval" in printed and "sample sample-" in printed
-    assert "hub datalyes/DAPFAM_patent@780f401" in printed
-    assert cli.main(["list", "benchmarks"]) == 0
-    assert "PatentMTEB" in capsys.readouterr().out
-    assert cli.main(["list", "models"]) == 0
-    assert "datalyes/patembed-base" in capsys.readouterr().out
-
-
 @pytest.mark.slow
 def test_filters_narrow_a_benchmark_down(hand, monkeypatch, capsys):
     monkeypatch.setenv(loading.SAMPLE_VARIABLE, "1")
     monkeypatch.delenv(loading.DATA_VARIABLE)
-    chosen = (
-        "-b",
-        "PatentMap",
-        "--task-types",
-        "Retrieval",
-        "MultilabelClassification",
-        "-t",
-        "PatentMapAbsToAbsRetrieval",
-    )
-    assert run(*chosen, "-m", "bm25", "--json", "-l", "eng", "--eval-splits", "test") == 0
-    assert [task["task"] for task in json.loads(capsys.readouterr().out)["result"]["tasks"]] == [
-        "PatentMapAbsToAbsRetrieval.sample"
-    ]
+    chosen = "-b PatentMap --task-types Retrieval MultilabelClassification -t PatentMapAbsToAbsRetrieval -m bm25"
+    assert run(*chosen.split(), "--json", "-l", "eng", "--eval-splits", "test") == 0
+    (task,) = json.loads(capsys.readouterr().out)["result"]["tasks"]
+    assert task["task"] == "PatentMapAbsToAbsRetrieval.sample"
 
 
 @pytest.mark.slow
@@ -238,10 +196,10 @@ def test_words_that_are_near_are_named(capsys):
 
 
 @pytest.mark.slow
-def test_a_quiet_run_prints_nothing_but_its_scores(hand):
+def test_a_quiet_run_prints_nothing_but_its_scores(hand, python_without_mteb):
     """In a process of its own: bm25s reads once, when it is imported, whether bars are wanted."""
     words = ["run", "-v", "0", "-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25s"]
-    done = subprocess.run([sys.executable, "-m", "patent_mteb.cli", *words], capture_output=True, text=True)
+    done = subprocess.run([python_without_mteb, "-m", "patent_mteb.cli", *words], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "") and "1.0000" in done.stdout
 
 
@@ -266,6 +224,8 @@ def test_lists_for_programs(capsys):
     for what, name in (("benchmarks", "benchmark"), ("models", "model")):
         assert cli.main(["list", what, "--json"]) == 0
         assert len({row[name] for row in json.loads(capsys.readouterr().out)["result"]}) > 5
+    assert cli.main(["list", "-b", "DAPFAM", "--json"]) == 0
+    assert "hub datalyes/DAPFAM_patent@780f401" in capsys.readouterr().out
     assert cli.main(["list", "-b", "PatentMop"]) == 2
     assert "(did you mean 'PatentMap'" in capsys.readouterr().err
 
@@ -298,7 +258,7 @@ def test_build_makes_a_root_that_runs(tmp_path, monkeypatch, capsys):
     assert rows["WIPOATEmergingClustering"]["data from"] == "not built" and "RootEmergingClustering" not in rows
 
 
-@pytest.mark.parametrize("name", ["dapfam", "DAPFAM", "wipo_at", "WIPO-AT", "patenteb", "sophia", "patentmap"])
+@pytest.mark.parametrize("name", ["dapfam", "WIPO-AT"])
 def test_build_lists_the_settings_of_a_recipe(capsys, name):
     from patent_mteb import recipes
 
@@ -309,11 +269,6 @@ def test_build_lists_the_settings_of_a_recipe(capsys, name):
     assert settings
     for setting in settings:
         assert any(line.split()[0] == setting.name for line in lines if line.strip()), setting
-
-
-def test_build_lists_the_settings_of_no_unknown_recipe(capsys):
-    assert cli.main(["data", "build", "wipoat", "--settings"]) == 2
-    assert "wipoat" in capsys.readouterr().err
 
 
 def test_store_info_verify_and_prune(tmp_path, capsys):
@@ -350,23 +305,13 @@ def test_store_info_verify_and_prune(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_report_and_export(tmp_path, capsys):
-    from report_folders import sample_world
+def test_a_board_of_nothing_is_a_bad_exit_status(tmp_path, capsys):
+    from report_folders import HEADLINE, add, model_folder
 
-    sample_world(tmp_path / "results")
-    assert (
-        cli.main(["report", str(tmp_path / "results"), "--format", "terminal", "csv", "--out", str(tmp_path / "out")])
-        == 0
-    )
-    printed = capsys.readouterr().out
-    assert "Built-in sample" in printed and "scores.csv" in printed.replace("\n", "")
-    assert cli.main(["report", str(tmp_path / "results"), "--format", "pdf"]) == 2
-    assert "unknown format pdf" in capsys.readouterr().err
+    add(model_folder(tmp_path, "acme/small"), HEADLINE, 0.5)
     assert cli.main(["publish", "results", str(tmp_path / "results"), str(tmp_path / "exported")]) == 1
     streams = capsys.readouterr()
     assert "0 results exported" in streams.out and "measured on the built-in sample" in streams.err
-    assert cli.main(["publish", "results", str(tmp_path / "results"), str(tmp_path / "exported")]) == 1
-    assert "0 results exported" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -402,11 +347,11 @@ def test_geometry(hand, capsys, monkeypatch):
     monkeypatch.setenv(loading.SAMPLE_VARIABLE, "1")
     checkpoint(hand / "model", 8, "mean")
     arguments = f"geometry -m {hand / 'model'} --store {hand / 'store'} --out {hand / 'kept'} -t".split()
-    assert cli.main([*arguments, "SophiaAbRetrieval", "--max-documents", "100"]) == 0
+    assert cli.main([*arguments, "SophiaAbRetrieval", "--max-documents", "20"]) == 0
     printed = capsys.readouterr().out
     assert "SophiaAbRetrieval.sample" in printed and "alignment" in printed and "uniformity" in printed
     (kept,) = (hand / "kept").rglob("SophiaAbRetrieval.sample.geometry.jsonl")
-    assert kept.name in printed and json.loads(kept.read_text())["settings"] == {"max_documents": 100}
+    assert kept.name in printed and json.loads(kept.read_text())["settings"] == {"max_documents": 20}
     assert cli.main([*arguments, "PatenTEBBloom"]) == 2
     assert "is not a retrieval task of the suite" in capsys.readouterr().err
     assert cli.main([*arguments, "SophiaAbRetrival"]) == 2
@@ -433,22 +378,14 @@ def test_sweep(tmp_path, capsys, monkeypatch):
     assert legend.startswith("†: too few queries (< 50)") and all("†" in row for row in rows)
     assert {row.split()[0] for row in rows} == {"bm25", "dense"}
     assert last == f"2 runs in {tmp_path / 'table.csv'}"
-    assert cli.main([*matrix, *model, "--backends", "hybrid", "--rrf", "60", "--store", str(tmp_path / "store")]) == 0
-    assert "3 runs in" in capsys.readouterr().out
-    assert (tmp_path / "store").exists() and not (tmp_path / "default").exists()
-    assert (
-        cli.main([*matrix, *model, "--backends", "dense", "--precision", "float32", "int8", "binary", "--no-store"])
-        == 0
-    )
+    precisions = ["--precision", "float32", "int8"]
+    assert cli.main([*matrix, *model, "--backends", "dense", *precisions, "--store", str(tmp_path / "store")]) == 0
     shown = capsys.readouterr().out
-    assert "5 runs in" in shown and "difference" in shown and "sample" not in shown
+    assert "3 runs in" in shown and "difference" in shown and "sample" not in shown
+    assert (tmp_path / "store").exists() and not (tmp_path / "default").exists()
     matrix[matrix.index("--out") + 1] = str(tmp_path / "other.csv")
     assert cli.main([*matrix, "--backends", "dense"]) == 2
     assert "name one with -m" in capsys.readouterr().err
-    assert cli.main([*matrix, "--backends", "sparse"]) == 2
-    assert "backend 'sparse' is unknown" in capsys.readouterr().err
-    assert cli.main([*matrix, "--bm25", "okapi"]) == 2
-    assert "okapi" in capsys.readouterr().err
     assert cli.main(["runs", "sweep", "dapfam", "--paper", "--list"]) == 0
     assert "249 runs" in capsys.readouterr().out
     assert cli.main(["runs", "sweep", "dapfam", "--paper", "--lengths", "64"]) == 2
@@ -457,24 +394,20 @@ def test_sweep(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv(loading.DATA_VARIABLE)
     assert cli.main([*matrix, "--backends", "bm25"]) == 0
     assert "say nothing about the published benchmark" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        cli.main(["runs", "sweep", "sophia"])
-    assert "Choose from" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_the_bar_of_the_store_is_for_those_who_want_progress(tmp_path, capsys, monkeypatch):
+def test_the_bar_of_the_store_is_for_those_who_want_progress(hand, capsys, monkeypatch):
     from tiny_checkpoints import checkpoint
 
     from patent_mteb.store import encoder
 
     monkeypatch.setattr(encoder, "LOG_SECONDS", 0)
-    checkpoint(tmp_path / "model", 8, "mean")
+    checkpoint(hand / "model", 8, "mean")
     shown = {}
-    command = ["run", "-m", str(tmp_path / "model"), "-t", "PatenTEBEffect2Substance.sample"]
     for verbosity in ("1", "2"):
-        folders = ["--out", str(tmp_path / f"results{verbosity}"), "--store", str(tmp_path / f"store{verbosity}")]
-        assert cli.main([*command, *folders, "-v", verbosity]) == 0
+        words = f"run -m model -t PatentCitationRetrieval --out results{verbosity} --store store{verbosity}".split()
+        assert cli.main([*words, "-v", verbosity]) == 0
         shown[verbosity] = capsys.readouterr().err
     assert "to_go=0" in shown["2"] and "text/s" not in shown["1"]
 

@@ -24,12 +24,8 @@ def runs(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_grid_with_table_and_curves(runs, tmp_path, capsys):
     capsys.readouterr()
-    assert (
-        cli.main(
-            ["runs", "fuse", *runs, "-t", TASKS[0], "--grid", "--table", "fused.csv", "--plot", "curves", "-v", "0"]
-        )
-        == 0
-    )
+    words = ["--grid", "--table", "fused.csv", "--plot", "curves", "-v", "0"]
+    assert cli.main(["runs", "fuse", *runs, "-t", TASKS[0], *words]) == 0
     shown = capsys.readouterr().out
     assert "rrf-30" in shown and "linear-0.7" in shown and "gain" in shown
     assert "†" in shown and "†: too few queries (< 50)" in shown and "best" not in shown.partition("†")[0]

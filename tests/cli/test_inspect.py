@@ -21,8 +21,8 @@ from patent_mteb.patents.records import Citation, Patent, write_records
 def records(tmp_path_factory):
     root = tmp_path_factory.mktemp("my records")
     patents, citations = sample.load()
-    numbers = {patent.publication_number for patent in patents[:160]}
-    write_records(root / "patents" / "one.parquet", Patent, patents[:160])
+    numbers = {patent.publication_number for patent in patents[:90]}
+    write_records(root / "patents" / "one.parquet", Patent, patents[:90])
     write_records(
         root / "citations" / "one.parquet", Citation, [citation for citation in citations if citation.citing in numbers]
     )
@@ -47,7 +47,7 @@ def test_the_commands_of_the_page_run(records, tmp_path, capsys):
 def test_the_same_as_json_and_without_trying(records, capsys):
     assert cli.main(["data", "inspect", str(records), "--json", "--most", "0", "--families", "extended"]) == 0
     document = json.loads(capsys.readouterr().out)["result"]
-    assert (document["publications"], document["plans"], document["family_definition"]) == (160, [], "extended")
+    assert (document["publications"], document["plans"], document["family_definition"]) == (90, [], "extended")
     assert document["members_without_record"] == 1
     assert document["matching"]["number"]["links"] > 0
 

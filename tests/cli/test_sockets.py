@@ -79,8 +79,8 @@ ELSEWHERE = {
 @pytest.fixture
 def folder(tmp_path):
     """A list of patents, and a checkpoint in the hub's cache under the name of one that mteb knows."""
-    write_list(tmp_path / "list.csv")
-    write_bert(tmp_path / "model")
+    write_list(tmp_path / "list.csv", 40)
+    write_bert(tmp_path / "model", layers=1)
     cached = tmp_path / "hub-home" / "hub" / f"models--{NAME.replace('/', '--')}"
     shutil.copytree(tmp_path / "model", cached / "snapshots" / COMMIT)
     return tmp_path

@@ -76,15 +76,6 @@ def test_scores_that_were_there_stand_with_their_day(capsys, tmp_path):
     assert "1 of 2 were there already" in text
 
 
-@pytest.mark.slow
-def test_reports(printed, tmp_path):
-    root = sample_world(tmp_path / "world")
-    text = printed("report", str(root), "--test", "t")
-    assert max(map(len, text.splitlines())) <= 80
-    assert not RAW.findall(text)
-    assert all(name in text for name in ("acme/small", "acme/large", "WIPOATClaim1ToClaim1Retrieval"))
-
-
 def test_files_for_readers_have_words_and_files_for_programs_keys(tmp_path):
     root = sample_world(tmp_path / "world")
     report.run(root, formats=("markdown", "latex", "csv"), out=tmp_path, test="t")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-
+import pyarrow as pa
 import pytest
 
 from patent_mteb import cli
@@ -11,11 +10,15 @@ from patent_mteb.data.loading import sample_root
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.plan import documents_in, left_for_blocks
 from patent_mteb.files import write_text
+from patent_mteb.recipes.beir import write_beir
 
 
 @pytest.fixture
 def root(tmp_path):
-    shutil.copytree(sample_root("wipo_at"), tmp_path / "root")
+    documents = {f"d{number}": ("Pump", f"A pump with {number} rotors.") for number in range(20)}
+    known = [{"_id": key, "family_id": key, "ipc": ["F04B 1/00"], "jurisdiction": "US"} for key in (*documents, "q")]
+    tables = (documents, {"q": "rotors"}, {"q": {"d1": 1}})
+    write_beir(tmp_path / "root" / "WIPO-AT", *tables, metadata=pa.Table.from_pylist(known))
     return tmp_path / "root"
 
 
@@ -56,7 +59,6 @@ def test_the_commands_refuse_before_anything_is_read_or_written(root, tmp_path, 
     assert not out.exists()
 
 
-@pytest.mark.slow
 def test_a_validation_within_its_memory_says_what_it_says_without(root, capsys):
     assert cli.main(["data", "validate", str(root)]) == 0
     without = capsys.readouterr().out

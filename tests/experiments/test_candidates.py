@@ -6,6 +6,8 @@ import json
 import shlex
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
+from shutil import copytree
 
 import mteb
 import numpy as np
@@ -37,10 +39,16 @@ def cross_encoder(tmp_path_factory):
     return write_cross_encoder(tmp_path_factory.mktemp("reranker") / "tiny")
 
 
+@pytest.fixture(scope="module")
+def made(task, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made") / "candidates"
+    candidates(bm25("dapfam"), [task], folder, K)
+    return folder
+
+
 @pytest.fixture
-def folder(task, tmp_path):
-    candidates(bm25("dapfam"), [task], tmp_path / "candidates", K)
-    return tmp_path / "candidates"
+def folder(made, tmp_path):
+    return Path(copytree(made, tmp_path / "candidates"))
 
 
 def rankings(model, task):
@@ -164,16 +172,12 @@ EDITS = {
     "system: {}": lambda one: one.update(system={}),
     "no revision": lambda one: one["system"].pop("revision"),
     "a number as name": lambda one: one["system"].update(name=7),
-    "no name": lambda one: one["system"].update(name=None),
     "an empty name": lambda one: one["system"].update(name=""),
-    "a list as revision": lambda one: one["system"].update(revision=[1]),
     "a word as dimension": lambda one: one["system"].update(embed_dim="wide"),
     "files: {}": lambda one: one.update(files={}),
-    "files: null": lambda one: one.update(files=None),
     "files: []": lambda one: one.update(files=[]),
     "run: null": lambda one: one["files"].update(run=None),
     "run without name": lambda one: one["files"]["run"].pop("name"),
-    "run without digest": lambda one: one["files"]["run"].pop("sha256"),
     "a number as file": lambda one: one["files"]["whole_run"].update(name=3),
     "k: null": lambda one: one.update(k=None),
     "a word as recall": lambda one: one.update(recall="much"),
@@ -181,9 +185,8 @@ EDITS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("edit", EDITS)
-def test_edited_manifests_are_refused_by_every_command(folder, cross_encoder, edit, capsys):
+def test_edited_manifests_are_refused(folder, edit):
     (path,) = folder.glob("*.json")
     manifest = json.loads(path.read_text())
     EDITS[edit](manifest)
@@ -192,11 +195,16 @@ def test_edited_manifests_are_refused_by_every_command(folder, cross_encoder, ed
         DataError, match=r"not a manifest of candidates: its '\w+' is invalid\. Remedy: write them again"
     ):
         Candidates(folder)
-    name = "PatentDAPFAMTitleToTARetrieval.sample"
+
+
+@pytest.mark.slow
+def test_every_command_refuses_an_edited_manifest(folder, cross_encoder, capsys):
+    (path,) = folder.glob("*.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"system": {}}))
     rerank = ["run", "-m", str(cross_encoder), "--candidates", str(folder), "--rerank-depth", "8"]
-    rerank += ["--out", str(folder / "results")]
-    for words in (rerank, ["candidates", "-m", "bm25-dapfam", "--top", str(K), "--out", str(folder)]):
-        assert cli.main([*words, "-t", name, "--limit", "15", "--no-store", "-v", "0"]) != 0
+    for words in (rerank, ["candidates", "-m", "bm25-dapfam", "--top", str(K)]):
+        words += ["--out", str(folder), "-t", "PatentDAPFAMTitleToTARetrieval.sample", "--limit", "15", "--no-store"]
+        assert cli.main([*words, "-v", "0"]) != 0
         said = " ".join(capsys.readouterr().err.split())
         assert "not a manifest of candidates" in said and "please report it" not in said and "Traceback" not in said
 

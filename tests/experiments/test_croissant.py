@@ -36,11 +36,3 @@ def test_the_metadata_describe_the_tables(recipe):
             head = files[name].read_text("utf-8").splitlines()[0]
             assert columns == (list(json.loads(head)) if name.endswith(".jsonl") else head.split("\t"))
     assert found["name"] == "sample" and found["version"] == "2.0.0"
-
-
-def test_the_metadata_are_valid(tmp_path):
-    mlcroissant = pytest.importorskip("mlcroissant")
-    root = sample_root("dapfam")
-    path = tmp_path / "croissant.json"
-    path.write_text(json.dumps(croissant(root, ABOUT)))
-    assert not mlcroissant.Dataset(jsonld=path).metadata.ctx.issues.errors

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from small_data import dapfam_tables
 from small_patents import world
 from store_contents import entries, vectors
 from tiny_checkpoints import checkpoint
-from tokenizers import Tokenizer, models, pre_tokenizers
 
 from patent_mteb import cli, recipes
 from patent_mteb.errors import DataError
@@ -41,23 +36,9 @@ KINDS = (
 )
 
 
-def static(folder: Path) -> Path:
-    """A model of one vector a word."""
-    words = Tokenizer(
-        models.WordLevel(
-            {word: number for number, word in enumerate(("[UNK]", "a", "the", "pump", "of", "said"))}, "[UNK]"
-        )
-    )
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    weights = np.random.default_rng(0).normal(size=(6, 8)).astype(np.float32)
-    SentenceTransformer(modules=[StaticEmbedding(words, embedding_weights=weights)], device="cpu").save(str(folder))
-    return folder
-
-
-@pytest.fixture(scope="module", params=["static", "transformer"])
-def model(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp(request.param) / "tiny"
-    return str(static(folder) if request.param == "static" else checkpoint(folder, 16, "mean", layers=1))
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return str(checkpoint(tmp_path_factory.mktemp("transformer") / "tiny", 16, "mean", layers=1))
 
 
 @pytest.fixture
@@ -79,14 +60,8 @@ def test_shares_merged_have_the_bits_of_a_run_and_a_run_encodes_nothing_more(tmp
     for number in (2, 3, 1):
         done = encode_share(job(f"share{number}"), (number, 3)).total
         assert 0 < done.encoded == done.ours < done.distinct < done.requested
-    words = [
-        "store",
-        "merge",
-        *(str(tmp_path / f"share{number}") for number in (1, 2, 3)),
-        "--store",
-        str(tmp_path / "merged"),
-    ]
-    assert cli.main(words) == 0
+    shares = [str(tmp_path / f"share{number}") for number in (1, 2, 3)]
+    assert cli.main(["store", "merge", *shares, "--store", str(tmp_path / "merged")]) == 0
     assert vectors(tmp_path / "merged") == vectors(tmp_path / "run")
     before = entries(tmp_path / "merged")
     assert before == len(vectors(tmp_path / "merged")), "no text twice"
@@ -100,11 +75,9 @@ def test_shares_merged_have_the_bits_of_a_run_and_a_run_encodes_nothing_more(tmp
 def test_a_share_that_was_interrupted_goes_on_to_the_same_bits(tmp_path, small, model, monkeypatch):
     job = Job(model, tmp_path / "store", tasks=SMALL, encode_kwargs=FOUR)
     encode_share(Job(model, tmp_path / "whole", tasks=SMALL, encode_kwargs=FOUR))
-    for calls in (5, 9):
-        with monkeypatch.context() as patch:
-            patch.setattr(SentenceTransformer, "encode", _ending(SentenceTransformer.encode, calls))
-            with pytest.raises(KeyboardInterrupt):
-                encode_share(job)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(SentenceTransformer, "encode", _ending(SentenceTransformer.encode, 9))
+        encode_share(job)
     done = encode_share(job).total
     assert 0 < done.stored < done.distinct == done.stored + done.encoded
     assert vectors(tmp_path / "store") == vectors(tmp_path / "whole")
@@ -145,16 +118,8 @@ def _first_of_each_kind(tasks):
 
 @pytest.mark.slow
 def test_a_dry_run_counts_and_writes_no_vector(tmp_path, capsys):
-    words = [
-        "store",
-        "encode",
-        "-m",
-        "mteb/baseline-random-encoder",
-        "-t",
-        TASKS[0],
-        "--store",
-        str(tmp_path / "store"),
-    ]
+    store = ["--store", str(tmp_path / "store")]
+    words = ["store", "encode", "-m", "mteb/baseline-random-encoder", "-t", TASKS[0], *store]
     assert cli.main([*words, "--dry-run"]) == 0
     counted = capsys.readouterr().out.split()[-5:]
     assert entries(tmp_path / "store") == 0

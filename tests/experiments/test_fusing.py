@@ -7,7 +7,6 @@ import json
 import mteb
 import polars as pl
 import pytest
-import pytrec_eval
 from small_data import HashEncoder, dapfam_tables, scores_of
 
 import patent_mteb
@@ -90,20 +89,6 @@ def test_results_are_filed_under_their_own_identity_with_their_queries(runs, tmp
     assert len(sorted((tmp_path / "query_scores").rglob(f"fused__*/**/{TASK}.*queries.parquet"))) == 2
     filed = [json.loads(path.read_text())["scores"]["train"][0]["ndcg_at_100"] for path in results]
     assert sorted(filed) == sorted(table["ndcg_at_100"].tail(2))
-
-
-@pytest.mark.slow
-def test_scores_by_trec_eval(runs, tmp_path, monkeypatch):
-    monkeypatch.setenv("PATENT_MTEB_RUNS", str(tmp_path / "again"))
-    table = fuse_runs([of(runs, "bm25"), of(runs, "hash", OTHER)], TASK, [RRF(30)], tmp_path / "results")
-    (fused,) = (tmp_path / "again").rglob(f"fused*/**/{TASK}.*run")
-    task = mteb.get_task(TASK)
-    task.load_data()
-    qrels = {query: dict(judged) for query, judged in task.tables.qrels.items()}
-    values = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut_100"}).evaluate(read_run(fused))
-    mean = sum(value["ndcg_cut_100"] for value in values.values()) / len(qrels)
-    assert table.filter(name="rrf-30")["ndcg_at_100"][0] == pytest.approx(mean, abs=1e-5)
-    assert not any(query in documents for query, documents in read_run(fused).items())
 
 
 def test_what_is_no_task_or_of_another_corpus_is_answered(runs, tmp_path):

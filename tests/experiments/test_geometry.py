@@ -1,9 +1,8 @@
-"""The geometry of an encoder on the texts of a task, against formulas written anew."""
+"""The geometry of an encoder on the texts of a task, by the measures that tests/metrics/test_geometry.py checks."""
 
 from __future__ import annotations
 
 import json
-import math
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from small_patents import Words, world
 
 from patent_mteb.errors import ModelError
 from patent_mteb.experiments.embedding_geometry import geometry, save
+from patent_mteb.metrics.embedding_geometry import alignment, ida_ratio, spectrum_divergence, uniformity
 from patent_mteb.models.variants import with_section_tags
 from patent_mteb.recipes import beir
 from patent_mteb.recipes import patentmap as build_patentmap
@@ -26,68 +26,38 @@ FREE = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def root(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
     patents, citations = world(60)
-    build_sophia.build(patents, citations, tmp_path, build_sophia.Params(queries=15))
-    build_patentmap.build(
-        patents, citations, tmp_path, build_patentmap.Params(queries=8, small=2, mlt=9, same_subclass=3, **FREE)
-    )
-    monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))
-    return tmp_path
+    root = tmp_path_factory.mktemp("built")
+    build_sophia.build(patents, citations, root, build_sophia.Params(queries=15))
+    params = build_patentmap.Params(queries=8, small=2, mlt=9, same_subclass=3, **FREE)
+    build_patentmap.build(patents, citations, root, params)
+    return root
 
 
-def alignment(x, y):
-    return float(np.mean([np.sum((a - b) ** 2) for a, b in zip(x, y, strict=True)]))
+@pytest.fixture
+def root(built, monkeypatch):
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(built))
+    return built
 
 
-def uniformity(x):
-    values = [math.exp(-2 * float(np.sum((x[i] - x[j]) ** 2))) for i in range(len(x)) for j in range(len(x)) if i != j]
-    return math.log(sum(values) / len(values))
-
-
-def ssd(x):
-    shares = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
-    shares = shares / shares.sum()
-    shares = shares[shares > 1e-15]
-    return 1 + float(np.sum(shares * np.log(shares))) / math.log(x.shape[1])
-
-
-def distance(a, b):
-    return 1 - float(a @ b)
-
-
-def intra(groups):
-    return np.mean(
-        [np.mean([distance(a, b) for i, a in enumerate(own) for b in own[:i]]) for own in groups if len(own) > 1]
-    )
-
-
-def apart(groups):
-    return np.mean(
-        [
-            distance(a, b)
-            for i, one in enumerate(groups)
-            for j, two in enumerate(groups)
-            if i != j
-            for a in one
-            for b in two
-        ]
-    )
+def pooled(groups):
+    """The vectors of documents with several sections, and the number of the document of each."""
+    return np.concatenate(list(map(np.stack, groups))), np.repeat(np.arange(len(groups)), list(map(len, groups)))
 
 
 def long_enough(texts, least=6):
     return [text for text in texts if len(text.split()) >= least]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("least", [6, 7])
 def test_a_task_without_sections(root, monkeypatch, least):
     model = Words()
     task = ABSTRACTS()
     if least != 6:
         monkeypatch.setattr("patent_mteb.experiments.embedding_geometry.MIN_WORDS", least)
-    found = geometry(model, task, pairs=200_000)
+    found = geometry(model, task, pairs=20_000)
     tables = beir.read_beir(root / "Sophia")
     documents = {key: model.vector(" ".join(parts)).astype(np.float64) for key, parts in tables.corpus.items()}
     import pyarrow.parquet as pq
@@ -103,8 +73,8 @@ def test_a_task_without_sections(root, monkeypatch, least):
     both += long_enough((" ".join(parts) for parts in tables.corpus.values()), least)
     everything = np.stack([model.vector(text).astype(np.float64) for text in both])
     assert found["alignment"] == pytest.approx(alignment(*zip(*pairs, strict=True)), abs=1e-6)
-    assert found["ssd"] == pytest.approx(ssd(everything), abs=1e-6)
-    assert found["uniformity"] == pytest.approx(uniformity(everything), abs=0.02)
+    assert found["ssd"] == pytest.approx(spectrum_divergence(everything), abs=1e-6)
+    assert found["uniformity"] == pytest.approx(uniformity(everything, pairs=None), abs=0.02)
     assert found["n_pairs"] == len(pairs) and found["n_documents"] == len(documents) and found["n_texts"] == len(both)
     assert not any(name.startswith("ida") for name in found)
 
@@ -127,8 +97,8 @@ def test_sections(root):
             content.section(name, False) for content in (*search.queries.values(), *search.documents.values())
         )
         own = np.stack([model.vector(text).astype(np.float64) for text in texts])
-        assert found[f"ssd_{name}"] == pytest.approx(ssd(own), abs=1e-6)
-        assert found[f"uniformity_{name}"] == pytest.approx(uniformity(own), abs=0.02)
+        assert found[f"ssd_{name}"] == pytest.approx(spectrum_divergence(own), abs=1e-6)
+        assert found[f"uniformity_{name}"] == pytest.approx(uniformity(own, pairs=None), abs=0.02)
         same = [
             (asking[query][column], vectors[document][column])
             for query, judged in search.gains.items()
@@ -143,11 +113,11 @@ def test_sections(root):
         ]
         assert found[f"alignment_to_{name}"] == pytest.approx(alignment(*zip(*every, strict=True)), abs=1e-6)
     assert found["alignment"] == found["alignment_claim"]  # the section of the query
-    random = apart(list(vectors.values()))
-    assert found["ida_ratio"] == pytest.approx(intra(vectors.values()) / random, abs=0.01)
-    two = [[sections[0], sections[2]] for sections in vectors.values()]
-    assert found["ida_ratio_abstract_invention"] == pytest.approx(intra(two) / random, abs=0.01)
-    assert abs(intra(two) / random - intra(two) / apart(two)) > 0.02  # a baseline of its own would be another number
+    whole = ida_ratio(*pooled(list(vectors.values())), pairs=None)
+    two = ida_ratio(*pooled([[sections[0], sections[2]] for sections in vectors.values()]), pairs=None)
+    assert found["ida_ratio"] == pytest.approx(whole.ratio, abs=0.01)
+    assert found["ida_ratio_abstract_invention"] == pytest.approx(two.intra / whole.random, abs=0.01)
+    assert abs(two.intra / whole.random - two.ratio) > 0.02  # a baseline of its own would be another number
     assert found["ida_ratio"] < 1 and found["n_ida_documents"] == len(vectors)
     assert geometry(with_section_tags(Words()), CLM())["alignment"] != found["alignment"]
 

@@ -151,9 +151,9 @@ def test_a_part_is_of_whole_families_that_cite_one_another(bare):
 
 @pytest.mark.slow
 def test_a_benchmark_is_as_large_as_the_build_with_the_settings(bare, tmp_path):
-    bare = replace(bare, patents=[replace(patent, labels=()) for patent in bare.patents])
+    bare = replace(bare, patents=[replace(patent, labels=()) for patent in bare.patents[:150]])
     found = inspection.inspect(bare)
-    assert found.tried_on == 400
+    assert found.tried_on == 150
     by_recipe = {plan.recipe: plan for plan in found.plans}
     assert by_recipe.keys() == set(recipes.RECIPES)
     links, _ = match(bare.citations, bare, found.step)

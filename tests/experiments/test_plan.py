@@ -53,16 +53,11 @@ def test_a_result_counts_as_done_where_the_run_would_take_it(tmp_path, monkeypat
     (path,) = tmp_path.rglob("PatentMapAbsToAbsRetrieval.sample.json")
     whole = path.read_text()
     assert planned() == ["done"]
-    for before, after in (
-        ('"dataset_revision": "sample-', '"dataset_revision": "sample-0'),
-        ('"test"', '"train"'),
-        (whole[-40:], ""),
-    ):
-        path.write_text(whole.replace(before, after))
-        assert planned() == ["to do"], after
-        (again,) = run(model, chosen, tmp_path, show_progress=False).outcomes
-        assert not again.cached
-        path.write_text(whole)
+    path.write_text(whole.replace('"dataset_revision": "sample-', '"dataset_revision": "sample-0'))
+    assert planned() == ["to do"]
+    (again,) = run(model, chosen, tmp_path, show_progress=False).outcomes
+    assert not again.cached
+    path.write_text(whole)
     monkeypatch.setattr(type(chosen[0]), "lacks_scores", lambda task, entry: True)
     assert planned() == ["to do"]
 

@@ -2,13 +2,8 @@
 pass.
 """
 
-import gzip
-import json
 import logging
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -118,19 +113,3 @@ def test_labels_by_hand_are_enough(tmp_path):
     rows[0]["split"] = "nowhere"
     pq.write_table(pa.Table.from_pylist(rows), folder / "labels" / "X.parquet")
     assert len(ranks(tmp_path)["error"]) == 1, "what is there is wrong, said once"
-
-
-@pytest.mark.slow
-def test_the_output_of_the_example_has_no_errors(tmp_path, real_data):
-    """The first sixty of the real pairs."""
-    source = real_data / "pap2pat"
-    pairs = (source / "pairs.tsv").read_text().splitlines()[:61]
-    chosen = {word for line in pairs for word in line.split("\t")[:2]}
-    (tmp_path / "pairs.tsv").write_text("\n".join(pairs) + "\n")
-    for name, key in (("patents.jsonl.gz", "publication_number"), ("papers.jsonl.gz", "paper_id")):
-        with gzip.open(source / name, "rt") as lines, gzip.open(tmp_path / name, "wt") as out:
-            out.writelines(line for line in lines if json.loads(line)[key] in chosen)
-    with mock.patch("sys.argv", ["real_patents.py", str(tmp_path), str(tmp_path / "out")]):
-        runpy.run_path(str(Path(__file__).parents[2] / "examples" / "real_patents.py"), run_name="__main__")
-    found = ranks(tmp_path / "out")
-    assert not found["error"] and any("tasks load" in text for text in found["ok"])

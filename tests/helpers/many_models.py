@@ -15,6 +15,8 @@ from patent_mteb.tasks.catalogue import suite_tasks
 
 TAIL = "patent-embedding-model-contrastive-multilingual-instruct-v2.5-mntp-unsup-simcse-preview"
 SLICES = ("in", "out", *(f"jurisdiction_{name}" for name in ("en", "cn", "jp", "de", "fr", "es", "ru")))
+MANY = 13
+"""Models that no chart shows all of, and no table in one part."""
 LICENCES = ("apache-2.0", "mit", "cc-by-nc-4.0", None)
 
 

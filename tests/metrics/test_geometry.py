@@ -30,14 +30,6 @@ def test_alignment_by_hand_and_as_a_loop():
     assert alignment(X[:30], X[30:]) == pytest.approx(naive, abs=1e-12)
 
 
-def test_uniformity_by_hand():
-    """Four points of a square on the circle: four sides at squared distance 2 and two diagonals at 4."""
-    square = [[1, 0], [0, 1], [-1, 0], [0, -1]]
-    assert uniformity(square, pairs=None) == pytest.approx(np.log((4 * np.exp(-4) + 2 * np.exp(-8)) / 6))
-    assert uniformity([[1, 0], [2, 0]], pairs=None) == pytest.approx(0)
-    assert uniformity([[1, 0], [0, 1]], pairs=10) == pytest.approx(-4)
-
-
 @pytest.mark.parametrize("block", [1024, 7])
 def test_uniformity_over_all_pairs_equals_scipy(monkeypatch, block):
     monkeypatch.setattr(module, "_BLOCK", block)
@@ -62,13 +54,6 @@ def test_spectrum_by_hand():
     assert spectrum_divergence(square) == pytest.approx(0, abs=1e-12)
     assert spectrum_divergence(np.pad(square, ((0, 0), (0, 2)))) == pytest.approx(0.5)
     assert spectrum_divergence([[1, 0, 0], [-7, 0, 0]]) == pytest.approx(1)
-
-
-def test_spectrum_uses_singular_values_not_squares():
-    """Singular values sqrt(8) and sqrt(2) have shares 2/3 and 1/3; squares would give 4/5 and 1/5."""
-    rows = np.array([[1, 0]] * 4 + [[-1, 0]] * 4 + [[0, 1], [0, -1]])
-    shares = np.array([2 / 3, 1 / 3])
-    assert spectrum_divergence(rows) == pytest.approx(1 - entropy(shares) / np.log(2))
 
 
 @pytest.mark.parametrize("rows", [60, 5])

@@ -78,19 +78,6 @@ def test_equals_the_equation_as_loops(monkeypatch, pairs):
     assert means == sorted(means, reverse=True) and len(set(means)) == 3 and means[-1] > 0
 
 
-def test_each_query_equals_the_equation_as_loops():
-    """A mean can be right by chance: here every query is scored alone."""
-    ranked, queries, documents = world(1)
-    for row, own in enumerate(queries):
-        got = inscope_scores(*numbered(ranked[row : row + 1], [own], documents))
-        for level in LEVELS:
-            cut = CUT[level]
-            assert got[f"inscope_{level}_n_queries"] == bool(own)
-            for k in KS if own else ():
-                naive = sum(bool({*map(cut, own)} & {*map(cut, documents[d])}) for d in ranked[row, :k] if d >= 0) / k
-                assert got[f"inscope_{level}_at_{k}"] == pytest.approx(naive, abs=1e-15)
-
-
 def test_codes_that_repeat_or_that_only_documents_carry():
     query_codes, document_codes = code_matrices([["A", "A"], []], [["A", "B", "B"], ["C"]])
     assert query_codes.shape == (2, 3) and document_codes.sum() == 3
@@ -99,27 +86,6 @@ def test_codes_that_repeat_or_that_only_documents_carry():
 
 def test_no_query_has_codes():
     assert in_scope_at(in_scope([[0]], *code_matrices([[]], [[]])), [1]) == {1: [0]}
-
-
-def test_the_first_places_are_those_of_trec_eval():
-    """One document of many with tied scores is in scope: InScope@k is 1 / k from the rank on that trec_eval gives
-    it.
-    """
-    pytrec_eval = pytest.importorskip("pytrec_eval")
-    rng = np.random.default_rng(1)
-    documents = [f"d{n}" for n in range(50)]
-    results = {
-        f"q{q}": {d: float(rng.integers(0, 6)) for d in rng.permutation(documents)[:30].tolist()} for q in range(20)
-    }
-    run = Run.from_dict(results)
-    for query, found in results.items():
-        wanted = rng.choice(list(found))
-        codes = {document: ["A61F 2/06" if document == wanted else "H04L 12/28"] for document in documents}
-        row = run.docs[[run.query_ids.index(query)]]
-        got = inscope_scores(row, [query], run.doc_ids, {query: ["A61F 2/06"]}, codes)
-        measured = pytrec_eval.RelevanceEvaluator({query: {wanted: 1}}, {"recip_rank"}).evaluate({query: found})
-        rank = round(1 / measured[query]["recip_rank"])
-        assert [got[f"inscope_subgroup_at_{k}"] for k in KS] == pytest.approx([(rank <= k) / k for k in KS])
 
 
 def test_places_that_a_short_ranking_leaves_empty_are_out_of_scope():

@@ -186,21 +186,3 @@ def test_the_values_that_a_reader_looks_for_first():
     ]
     means = {row.metric: row for row in mine if len(row.tasks) == 6 and row.settings["prompts"] == "none"}
     assert [means[f"{part}ndcg_at_100"].value for part in ("", "in_", "out_")] == [0.343, 0.387, 0.06]
-
-
-def test_a_misprint_is_corrected_in_one_place(monkeypatch):
-    """A number of a printed table that changes is the expected one."""
-    shown = published.table("wipo_at", 10)
-    changed = shown.with_columns(
-        value=pl.when(pl.col("model") == "BGE-M3").then(pl.lit(0.1234)).otherwise(pl.col("value"))
-    )
-    assert changed["value"].to_list() != shown["value"].to_list()
-    monkeypatch.setattr(
-        published,
-        "table",
-        lambda paper, number, table=published.table: (
-            changed if (paper, number) == ("wipo_at", 10) else table(paper, number)
-        ),
-    )
-    row = next(row for row in published._of_table("wipo_at", 10) if row.model == "BAAI/bge-m3")
-    assert (row.value, row.tolerance) == (0.1234, 0.00128)

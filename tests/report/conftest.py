@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from report_folders import sample_world
 
 
 @pytest.fixture(scope="session")
@@ -12,6 +13,12 @@ def browser():
     if executable is None:
         pytest.skip("no Chromium is installed (on Debian: apt-get install chromium)")
     return executable
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory):
+    """Results of three models on the sample, to be read only."""
+    return sample_world(tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture(scope="session")

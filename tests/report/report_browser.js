@@ -19,15 +19,6 @@ async function press(frame, key) {
   await settle();
 }
 
-function collectNumbers(frame, label, seen) {
-  const tasks = headCells(frame).map((head) => head.title.match(/^(\S+) \([^)]*\): /)?.[1]);
-  if (tasks.every((task) => !task)) return;
-  seen.numbers[label] = rows(frame).flatMap((row) => [...row.cells].flatMap((cell, place) => {
-    const shown = cell.firstChild.textContent;
-    return tasks[place] && shown !== "–" ? [[row.cells[0].textContent, tasks[place], shown]] : [];
-  }));
-}
-
 function lookForKnown(frame, seen) {
   const numbers = all(frame, "main td.number").filter((node) => /\d/.test(node.textContent));
   seen.said += numbers.filter((node) => node.known).length;
@@ -47,7 +38,6 @@ async function openEveryTab(frame, seen) {
       selected: all(frame, "[role=tab][aria-selected=true]").map((tab) => tab.textContent),
       hash: frame.contentWindow.location.hash,
     };
-    collectNumbers(frame, label, seen);
     lookForKnown(frame, seen);
     seen.cutText.push(...cutText(frame));
   }
@@ -157,7 +147,7 @@ function checkSizes(frame, seen) {
 }
 
 watch(async (frame) => {
-  const seen = { tabs: all(frame, "[role=tab]").map((tab) => tab.textContent), overflow: [], numbers: {}, said: 0, unsaid: [], cutText: [] };
+  const seen = { tabs: all(frame, "[role=tab]").map((tab) => tab.textContent), overflow: [], said: 0, unsaid: [], cutText: [] };
   await openEveryTab(frame, seen);
   await click(frame, "DAPFAM", "[role=tab]");
   await openPublished(frame, seen);

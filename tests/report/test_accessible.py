@@ -7,7 +7,9 @@ from browser import observe
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("count", "theme"), [(3, "light"), (25, "dark")])
+@pytest.mark.parametrize(
+    ("count", "theme"), [(3, "light"), (3, "dark"), pytest.param(25, "dark", marks=pytest.mark.long)]
+)
 def test_axe_finds_nothing(browser, report_of_many, tmp_path, count, theme):
     _, out = report_of_many(count)
     axe = files(pytest.importorskip("axe_core_python")).joinpath("axe.min.js").read_text(encoding="utf-8")

@@ -1,22 +1,15 @@
 """The tables of charts hold the numbers of the results."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
-from report_folders import HEADLINE, JURISDICTIONS, add, model_folder, sample_world
+from report_folders import HEADLINE, JURISDICTIONS, add, model_folder
 from scipy.stats import bootstrap
 
 from patent_mteb.report import charts, series
 from patent_mteb.report.collect import collect
 from patent_mteb.report.figures import on_page
 from patent_mteb.report.statistics import statistics
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return collect(sample_world(tmp_path_factory.mktemp("world"))).data_sources["sample"]
 
 
 def value_of(world, task, run, name):
@@ -27,6 +20,7 @@ def value_of(world, task, run, name):
 
 
 def test_frames_of_a_benchmark(world):
+    world = collect(world).data_sources["sample"]
     view = world.benchmark("WIPO-AT")
     frame = charts.in_out(view)
     assert view.domain_headline.name == f"{HEADLINE}.sample"
@@ -51,6 +45,7 @@ def test_frames_of_a_benchmark(world):
 
 
 def test_ranks_are_among_models_that_have_every_group(world):
+    world = collect(world).data_sources["sample"]
     frame = charts.ranks(world.benchmark("PatenTEB"))
     assert set(frame["model"]) == {"acme/small", "acme/large"}  # the lexical model has retrieval only
     assert set(frame.select("model", "value").rows()) == {("acme/large", 1.0), ("acme/small", 2.0)}
@@ -59,6 +54,7 @@ def test_ranks_are_among_models_that_have_every_group(world):
 
 
 def test_scale_leaves_out_models_of_unknown_size(world):
+    world = collect(world).data_sources["sample"]
     frame = charts.scale(world.benchmark("PatenTEB"))
     assert set(frame.select("model", "x").rows()) == {("acme/small", 22e6), ("acme/large", 335e6)}
     tasks = world.results.filter(
@@ -107,10 +103,6 @@ def test_truncation_of_a_model_with_its_full_width(tmp_path):
 
 def test_short_names_keep_models_apart():
     assert series.model_names(["a/x", "b/x", "b/y"]) == {"a/x": "a/x", "b/x": "b/x", "b/y": "y"}
-
-
-def test_settings_are_json(world):
-    assert all(json.loads(settings) == {} for settings in world.results["settings"])
 
 
 def test_the_page_has_the_numbers_of_a_run_under_that_run(tmp_path):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from classes import these_first
 from many_models import many_models
 from report_folders import HEADLINE, add, built_tables, model_folder
 from scipy import stats
@@ -72,7 +73,7 @@ def test_the_table_numbers_the_models_and_says_which_are_tied_and_which_are_wors
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("test", ["bootstrap", "t", "permutation"])
+@pytest.mark.parametrize("test", these_first(("bootstrap", "t", "permutation"), "t"))
 def test_groups_of_tied_models_do_not_chain(tmp_path, test):
     """25 models, each tied with its neighbours: a group holds only models that are tied with the one it belongs to."""
     root = many_models(tmp_path, 25, queries=60, only=HEADLINE)

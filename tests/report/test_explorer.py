@@ -5,18 +5,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from report_folders import HEADLINE, add, model_folder, sample_world
+from report_folders import HEADLINE, add, model_folder
 
 from patent_mteb.report import explorer
 from patent_mteb.report.collect import collect
 from patent_mteb.report.explorer import Explorer, TaskTexts
 from patent_mteb.report.page import may_show
 from patent_mteb.search import trec
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return sample_world(tmp_path_factory.mktemp("world"))
 
 
 def explored(root, texts=None):

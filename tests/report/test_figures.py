@@ -4,7 +4,7 @@ import sys
 
 import polars as pl
 import pytest
-from report_folders import HEADLINE, add, model_folder, sample_world
+from report_folders import HEADLINE, add, model_folder
 
 from patent_mteb import report
 from patent_mteb.report import drawing, figures
@@ -13,18 +13,13 @@ from patent_mteb.report.collect import ReportError, collect
 pytest.importorskip("vl_convert")
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return collect(sample_world(tmp_path_factory.mktemp("world")))
-
-
 @pytest.mark.slow
 def test_the_renderer_is_an_extra(world, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(ReportError, match=r"pip install -e '.\[report\]'"):
-        report.run(world.folder, out=tmp_path, plots=True)
+        report.run(world, out=tmp_path, plots=True)
     assert not list(tmp_path.iterdir()), "said before anything is written"
-    report.run(world.folder, html=tmp_path)
+    report.run(world, html=tmp_path)
     assert (tmp_path / "index.html").is_file(), "the page draws its own charts"
 
 
@@ -47,7 +42,7 @@ def test_files_are_the_same_for_the_same_numbers(tmp_path):
 
 @pytest.mark.slow
 def test_every_plot_that_there_is_data_for_and_no_other(world):
-    drawn = {plot.name: plot for plot in figures.draw(world)}
+    drawn = {plot.name: plot for plot in figures.draw(collect(world))}
     assert set(drawn) == {
         *(
             f"sample-wipo-at-{kind}"

@@ -7,18 +7,11 @@ import shutil
 import subprocess
 
 import pytest
-from many_models import many_models
-from report_folders import HEADLINE, add, built_tables, main_scores, model_folder, sample_world
+from report_folders import HEADLINE, add, built_tables, main_scores, model_folder
 
-from patent_mteb import report
 from patent_mteb.report import rendering
 
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return sample_world(tmp_path_factory.mktemp("world"))
 
 
 def of_markdown(text):
@@ -187,15 +180,3 @@ LATEX = pytest.mark.skipif(
 def test_latex_compiles(tmp_path):
     said = compiled(tmp_path, "\n".join(map(rendering.as_latex, hard(tmp_path / "world").values())))
     assert "Overfull \\hbox" not in said
-
-
-@LATEX
-def test_latex_of_a_whole_report_on_25_models_with_long_names_compiles_and_breaks_over_pages(tmp_path):
-    many_models(tmp_path / "data_source", 25)
-    for path in (tmp_path / "world").rglob("*.sample.json"):
-        if not path.name.startswith(("PatentDAPFAMTACTo", "PatentMap", HEADLINE)):
-            path.unlink()
-    report.run(tmp_path / "data_source", formats=["latex"], out=tmp_path / "out", published=True)
-    said = compiled(tmp_path, (tmp_path / "out" / "tables.tex").read_text("utf-8"))
-    assert "Overfull \\hbox" not in said
-    assert int(re.search(r"\((\d+) pages", said.replace("\n", ""))[1]) > 20

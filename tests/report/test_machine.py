@@ -6,21 +6,15 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
-from report_folders import HEADLINE, add, main_scores, model_folder, sample_world
+from report_folders import HEADLINE, add, main_scores, model_folder
 
 from patent_mteb import cli, report
 from patent_mteb.report.collect import collect
 from patent_mteb.tasks.catalogue import suite_tasks
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "report.md"
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return sample_world(tmp_path_factory.mktemp("world"))
 
 
 def documented(name):
@@ -48,22 +42,6 @@ def test_columns_are_the_documented_ones_whatever_was_measured(world, tmp_path):
         if row[task] is not None
     }
     assert found == {key: entry["main_score"] for key, entry in scores.items()}
-
-
-@pytest.mark.slow
-def test_pandas_reads_what_polars_reads_and_nothing_is_decorated(world, tmp_path):
-    pandas = pytest.importorskip("pandas")
-    report.run(world, formats=["csv"], out=tmp_path, published=True, baseline="lex/bm25")
-    for path in (tmp_path / "csv").glob("*.csv"):
-        names = path.read_text().partition("\n")[0].split(",")
-        assert len(set(names)) == len(names), path.name
-        theirs, ours = pandas.read_csv(path), pl.read_csv(path, infer_schema_length=None)
-        assert list(theirs.columns) == ours.columns == names
-        assert "▸" not in path.read_text()
-        for name in (name for name, kind in ours.schema.items() if kind.is_numeric()):
-            np.testing.assert_allclose(
-                theirs[name].to_numpy(float), ours[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
-            )
 
 
 def test_json_holds_the_same_numbers(world, capsys):

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from browser import observe
+from many_models import MANY
 from report_folders import HEADLINE, add, model_folder, payload_of
 
 from patent_mteb import report
@@ -184,7 +185,7 @@ def test_a_run_is_named_with_its_settings_and_few_queries_are_neither_tied_nor_t
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [1, 25])
+@pytest.mark.parametrize("count", [1, MANY, pytest.param(25, marks=pytest.mark.long)])
 def test_every_column_of_every_table_is_that_of_the_csv_files(browser, report_of_many, tmp_path, count):
     _, out = report_of_many(count)
     text = (out / "index.html").read_text("utf-8")

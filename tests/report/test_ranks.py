@@ -43,7 +43,7 @@ RUNS = st.dictionaries(st.sampled_from("abcdefg"), OF_RUN, min_size=1)
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(RUNS, st.booleans())
 def test_ranks_never_contradict_the_scores_and_only_equal_coverage_is_ranked(drawn, macro):
     scores = {run: {task: value for task, (value, _) in own.items()} for run, own in drawn.items()}
@@ -118,7 +118,7 @@ def naive_intervals(groups, values, queries, runs, replicates, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", these_first(range(4), 0, 1))
+@pytest.mark.parametrize("seed", these_first(range(4), 0))
 def test_intervals_are_those_of_a_naive_bootstrap(seed):
     rng = np.random.default_rng(seed)
     runs = list("abcdefgh")
@@ -150,7 +150,7 @@ def random_folder(root, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", these_first(range(8), 0, 1, 2))
+@pytest.mark.parametrize("seed", these_first(range(8), 0, 1))
 def test_the_rank_of_a_table_a_csv_and_the_page_never_contradicts_the_mean_next_to_it(tmp_path, seed):
     collected = collect(random_folder(tmp_path, seed))
     found = statistics(collected)

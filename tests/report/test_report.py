@@ -4,20 +4,11 @@ import io
 
 import polars as pl
 import pytest
-from report_folders import HEADLINE, add, main_scores, model_folder, sample_world
+from report_folders import HEADLINE, add, main_scores, model_folder
 
 from patent_mteb import report
-from patent_mteb.report import figures, rendering
+from patent_mteb.report import figures
 from patent_mteb.report.collect import ReportError
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return sample_world(tmp_path_factory.mktemp("world"))
-
-
-def test_every_format_has_a_renderer():
-    assert tuple(rendering.FORMATS) == report.FORMATS
 
 
 @pytest.mark.slow
@@ -52,12 +43,6 @@ def test_tables_and_page_go_to_folders_of_their_own(world, tmp_path):
     assert set(outcome.files) == {path for path in tmp_path.rglob("*") if path.is_file()}
 
 
-@pytest.mark.slow
-def test_one_folder_may_hold_both(world, tmp_path):
-    report.run(world, formats=("latex",), out=tmp_path, html=tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["index.html", "tables.tex"]
-
-
 def test_a_page_alone_leaves_the_tables_to_the_terminal(world, tmp_path):
     outcome = report.run(world, formats=("markdown",), html=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
@@ -74,12 +59,6 @@ def test_plots_go_to_the_folder_of_the_tables_else_of_the_page(world, tmp_path, 
     assert len(images) == 2
     assert {path.parent for path in images} == {tmp_path / folders[0] / "plots"}
     assert (tmp_path / "html" / "index.html").is_file() == ("html" in folders)
-
-
-def test_text_is_printed_without_a_folder(world):
-    outcome = report.run(world, formats=("csv",))
-    assert outcome.files == ()
-    assert any(item.startswith("model,rank,rank_interval_low,rank_interval_high,overall") for item in outcome.printed)
 
 
 def test_what_report_refuses(world, tmp_path):

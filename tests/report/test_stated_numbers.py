@@ -122,9 +122,11 @@ def test_each_stated_number_is_judged_in_a_run_of_exactly_the_stated_settings(tm
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_one_changed_setting_is_never_ok(tmp_path, every):
-    """Of a number for each model, table and settings; of all numbers with -m long."""
+    """Of a number for every third model, table and setting; of all numbers with -m long."""
     first = {(row.model, row.source, *sorted({**row.here, **row.settings}.items())): row for row in reversed(ROWS)}
-    cases = [(row, *changed) for row in (ROWS if every else first.values()) for changed in other_settings_of(row)]
+    cases = [
+        (row, *changed) for row in (ROWS if every else list(first.values())[::3]) for changed in other_settings_of(row)
+    ]
     collected, runs = written(tmp_path, cases)
     found = reproduce(collected)
     judged = {(line.run, line.cell, line.tasks) for line in found.lines}
@@ -134,7 +136,7 @@ def test_one_changed_setting_is_never_ok(tmp_path, every):
     shown = {(line.run, line.cell, line.tasks) for line in found.other_settings}
     hidden = [row for (row, *_), run in zip(cases, runs, strict=True) if (run, row.cell, row.tasks) not in shown]
     # those that fit another row of the same score, of tables that print two settings
-    assert len(cases) > (4_000 if every else 500) and len(hidden) < (0.1 if every else 0.15) * len(cases)
+    assert len(cases) > (4_000 if every else 150) and len(hidden) < (0.1 if every else 0.15) * len(cases)
 
 
 def test_real_models_have_the_settings_that_their_rows_state(tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from report_folders import HEADLINE, add, attest, built_tables, model_folder, sample_world
+from report_folders import HEADLINE, add, attest, built_tables, model_folder
 
 from patent_mteb.metrics.significance import TESTS, bootstrap, holm
 from patent_mteb.report import statistics as module
@@ -12,11 +12,6 @@ from patent_mteb.report.collect import ReportError, collect
 from patent_mteb.report.statistics import scores_with, statistics
 
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return sample_world(tmp_path_factory.mktemp("world"))
 
 
 def test_letters_are_the_paired_bootstrap_with_holms_correction(tmp_path):
@@ -203,22 +198,6 @@ def test_scores_of_a_slice_that_are_not_the_results_are_not_used(tmp_path):
     assert compared.of(*where, "acme/low", "in") is None and compared.of(*where, "acme/near", "in") is not None
     assert compared.of(*where, "acme/low", "out") is None, "the result as a whole cannot be trusted"
     assert any("but in_ndcg_at_10 of the result is 0.111" in message for message in collected.messages)
-
-
-@pytest.mark.parametrize("test", ["bootstrap", "t", "permutation"])
-def test_all_pairs_by_hand(tmp_path, test):
-    values = sliced(tmp_path)
-    pairs = statistics(collect(tmp_path), test=test).pairs["sample", f"{HEADLINE}.sample"]
-    by_name = sorted(range(120), key=lambda number: f"q{number}")
-    matrix = np.column_stack([values[model][""] for model in pairs.runs])[by_name]
-    direct = TESTS[test](matrix)
-    assert pairs.runs == ("acme/best", "acme/near", "acme/low", "acme/last")
-    for row in range(4):
-        for column in range(4):
-            gap = matrix[:, row] - matrix[:, column]
-            expected = 0 if row == column else gap.mean() / gap.std(ddof=1)
-            assert pairs.effects[row, column] == pytest.approx(expected)
-            assert pairs.p[row, column] == direct.p_pairs(np.array([row]), np.array([column]))[0]
 
 
 def test_the_tidy_table_says_it_of_every_main_score_and_of_nothing_else(tmp_path):
