@@ -1475,7 +1475,7 @@ exported(
     "",
     [["Derwent Innovation"], ["Query: ALL=(pump)"], ["2 January 2026"]],
     ",",
-    cited=CITED, family_id=["57123"], members=["US10123456B2 EP3456789A1"], source="derwent",
+    cited=CITED, family_id=["57123"], members=["US10123456B2 EP3456789A1"], novelty=["new"], source="derwent",
 )  # fmt: skip
 exported(
     "Derwent workbook of families (Basic Patent Number)",

@@ -11,31 +11,30 @@ from patent_mteb.patents.records import Citation
 from patent_mteb.readers import enriched, recognise
 from patent_mteb.readers.items import Note, Skipped
 
-FIELDS = (
-    *(
-        "patentApplicationNumber",
-        "publicationNumber",
-        "citedDocumentIdentifier",
-        "countryCode",
-        "kindCode",
-        "citationCategoryCode",
-    ),
-    *(
-        "relatedClaimNumberText",
-        "passageLocationText",
-        "officeActionDate",
-        "officeActionCategory",
-        "examinerCitedReferenceIndicator",
-    ),
-    *(
-        "applicantCitedExaminerReferenceIndicator",
-        "nplIndicator",
-        "qualitySummaryText",
-        "inventorNameText",
-        "groupArtUnitNumber",
-    ),
-    *("workGroupNumber", "techCenter", "createDateTime", "createUserIdentifier", "obsoleteDocumentIdentifier", "id"),
-)
+FIELDS = [
+    "patentApplicationNumber",
+    "publicationNumber",
+    "citedDocumentIdentifier",
+    "countryCode",
+    "kindCode",
+    "citationCategoryCode",
+    "relatedClaimNumberText",
+    "passageLocationText",
+    "officeActionDate",
+    "officeActionCategory",
+    "examinerCitedReferenceIndicator",
+    "applicantCitedExaminerReferenceIndicator",
+    "nplIndicator",
+    "qualitySummaryText",
+    "inventorNameText",
+    "groupArtUnitNumber",
+    "workGroupNumber",
+    "techCenter",
+    "createDateTime",
+    "createUserIdentifier",
+    "obsoleteDocumentIdentifier",
+    "id",
+]
 
 
 def record(**values):

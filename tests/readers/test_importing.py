@@ -4,20 +4,15 @@ without a count.
 
 import csv
 import json
-import os
 import pickle
 import re
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
 from patent_mteb import cli
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, read_records
-from patent_mteb.readers import READERS, recognise
+from patent_mteb.readers import READERS
 from patent_mteb.readers.importing import Work, import_files
 from patent_mteb.readers.records_directory import ADDED, CONFLICTS, JOINED, REPEATED, Tally, read_accounts
 
@@ -181,35 +176,6 @@ def test_many_files_are_summarised(tmp_path, capsys):
         "relations": ("13", "table"),
         "left out": ("13", "no publication number: row 3"),
     }
-
-
-def test_a_file_that_no_reader_can_open_is_not_recognised(tmp_path):
-    (tmp_path / "a.bin").write_bytes(bytes(range(256)))
-    assert recognise(tmp_path / "a.bin") is None
-    with pytest.raises(DataError, match="the file is missing"):
-        import_files([tmp_path / "absent"], tmp_path / "root", "table")
-
-
-@pytest.mark.slow
-def test_a_killed_import_continues(tmp_path):
-    root = tmp_path / "root"
-    files = [
-        table(tmp_path / f"{name}.csv", rows_of(7000001 + 5000 * place, 7002001 + 5000 * place))
-        for place, name in enumerate("abcd")
-    ]
-    words = [sys.executable, "-m", "patent_mteb.cli", "data", "import", *map(str, files), "--out", str(root)]
-    running = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ)
-    deadline = time.monotonic() + 60
-    while not any(account.done for account in read_accounts(root).values()) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    running.send_signal(signal.SIGKILL)
-    running.wait()
-    finished = {account.part for account in read_accounts(root).values() if account.done}
-    kept = {path: when for path, when in written(root).items() if path.stem in finished}
-    assert finished, "it was given a minute"
-    import_files(files, root)
-    assert len(titles(root)) == 8000
-    assert kept.items() <= written(root).items()
 
 
 def csv_of(path, header, *rows):

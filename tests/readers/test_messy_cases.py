@@ -30,6 +30,7 @@ def records(root):
             for name in ("title", "abstract", "ipc", "publication_date", "priority_date", "family_id", "applicants", "inventors", "application_number")
         },
         "publication_number": [one.publication_number for one in patents],
+        "novelty": {one.publication_number: one.expert.novelty for one in patents},
         "claims": {one.publication_number: [claim.text for claim in one.claims] for one in patents},
         "depends_on": {one.publication_number: [list(claim.depends_on) for claim in one.claims] for one in patents},
         "labels": {one.publication_number: [label.coarse for label in one.labels] for one in patents},

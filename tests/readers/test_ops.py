@@ -10,9 +10,9 @@ import gc
 import tracemalloc
 
 import pytest
-from bulk_counts import BULK, plain
+from bulk_counts import BULK
 
-from patent_mteb.patents.records import Citation, Patent, Relation, read_records
+from patent_mteb.patents.records import Citation, Patent, read_records
 from patent_mteb.readers import ops, xml
 from patent_mteb.readers.importing import import_files
 from patent_mteb.readers.items import Skipped
@@ -20,7 +20,6 @@ from patent_mteb.readers.items import Skipped
 OPS = BULK / "ops"
 READER = ops.READER
 real = pytest.mark.skipif(not OPS.is_dir(), reason="shared/data/bulk is not here")
-SPACES = {"x": "http://www.epo.org/exchange", "ops": "http://ops.epo.org"}
 
 
 def of(items, kind):
@@ -62,28 +61,6 @@ def test_a_search_report_keeps_letter_claims_passage_and_phase():
     first, second = of(items, Patent)
     assert (first.family_id, second.family_id, first.publication_date) == ("19768124", "19768124", dt.date(2000, 5, 17))
     assert {one.language for one in first.translations} == {"de", "fr"}
-
-
-@real
-def test_a_family_answer_gives_relations():
-    path = OPS / "family_input.xml"
-    root = plain(path.read_bytes())
-    items = list(READER.read(path))
-    members = root.xpath("count(//ops:family-member)", namespaces=SPACES)
-    kinds = [one.kind for one in of(items, Relation)]
-    assert not of(items, Patent)
-    assert (kinds.count("member"), kinds.count("application")) == (members - 1, members) == (5, 6)
-    assert {one.related for one in items if one.kind == "member"} == {
-        "EP1000000B1", "AT232441T", "DE69905327D1", "NL1010536C2", "US6093011A",
-    }  # fmt: skip
-
-
-@real
-@pytest.mark.parametrize("name", ["ep1000000_description_result.xml", "search_result.xml"])
-def test_a_document_that_is_not_xml_is_saved(name):
-    (item,) = READER.read(OPS / name)
-    assert not READER.sniff(OPS / name)
-    assert (item.reason, item.text) == ("no XML", (OPS / name).read_text("utf-8"))
 
 
 DOCDB = """<?xml version="1.0" encoding="UTF-8"?>

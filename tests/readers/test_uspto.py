@@ -13,32 +13,16 @@ from patent_mteb.patents import ipc
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import uspto
-from patent_mteb.readers.items import Note, Skipped
+from patent_mteb.readers.items import Skipped
 
 USPTO = BULK / "uspto"
 GRANTS = BULK.parent / "uspto" / "patents.jsonl.gz"
 UTILITY, EVERY = uspto.READERS
 pytestmark = pytest.mark.skipif(not USPTO.is_dir(), reason="shared/data/bulk is not here")
 
-WITHOUT_MARKED_REFERENCES = "pap_US20010000044A1.xml"
-"""An application whose claims refer to each other in words only."""
-
 
 def of(items, kind):
     return [item for item in items if isinstance(item, kind)]
-
-
-@pytest.mark.slow
-def test_claims_with_marked_references_are_dependent():
-    marked = "count(//claim[.//claim-ref or .//dependent-claim-reference] | //CLM[.//CLREF])"
-    for path in sorted(USPTO.glob("*.xml")):
-        patents = of(UTILITY.read(path), Patent)
-        dependent = sum(not claim.independent for patent in patents for claim in patent.claims)
-        said = sum(plain(content).xpath(marked) for content in raw_documents(path))
-        if path.name == WITHOUT_MARKED_REFERENCES:
-            said = path.read_bytes().count(b" of claim ")
-        assert dependent == (said if patents else 0), path.name
-        assert all(ipc.at(code, "subclass") for patent in patents for code in patent.ipc)
 
 
 def every(kind, reader=UTILITY):
@@ -152,7 +136,3 @@ def test_entities_of_the_old_files_become_characters():
         assert text.count(character) + sum(claim.text.count(character) for claim in patent.claims) == raw.count(
             f"&{name};"
         ), name
-
-
-def test_weekly_files_of_two_weeks_repeat_nothing():
-    assert not [item for item in every(Note) if "cannot be read" in item.what]
