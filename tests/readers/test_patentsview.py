@@ -124,9 +124,6 @@ def test_a_folder_is_imported_as_a_whole(folder, tmp_path):
     assert read(folder, "pg_granted_pgpubs_crosswalk") == [Relation("US8930553", "US2014101323A1", "pre-grant")]
 
 
-HEADER = "patent_id\tpatent_type\tpatent_date\tpatent_title\twipo_kind\twithdrawn"
-
-
 @pytest.mark.parametrize(
     "content, message",
     [

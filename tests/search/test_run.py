@@ -55,17 +55,6 @@ def test_every_run_is_in_one_order(values):
         assert run.ordered() is run
 
 
-def test_the_order_is_trec_evals():
-    draw = np.random.default_rng(1)
-    results = {f"q{i}": dict(zip(DOCS, draw.choice(NEAR, 30).tolist(), strict=True)) for i in range(10)}
-    for query, found in Run.from_dict(results).to_dict().items():
-        for place, name in enumerate(found, start=1):
-            measured = pytrec_eval.RelevanceEvaluator({query: {name: 1}}, {"recip_rank"}).evaluate(
-                {query: results[query]}
-            )
-            assert measured[query]["recip_rank"] == pytest.approx(1 / place)
-
-
 def scrambled(run, seed):
     """The run with each row in a random order, gaps among its documents."""
     draw = np.random.default_rng(seed)
@@ -246,17 +235,6 @@ def test_ranks_of_a_run_file_that_contradict_its_scores_need_a_word_on_what_deci
 
 
 # ---------------------------------------------------------------- the cache
-
-
-def same(ours, theirs):
-    """Whether two runs are alike in everything that they hold."""
-    assert (ours.query_ids, ours.doc_ids, ours.task) == (theirs.query_ids, theirs.doc_ids, theirs.task)
-    for name in ("docs", "scores", "parts"):
-        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
-    assert (ours.first_stage is None) == (theirs.first_stage is None)
-    if ours.first_stage is not None:
-        assert ours.first_stage.k == theirs.first_stage.k
-        same(ours.first_stage.run, theirs.first_stage.run)
 
 
 def test_all_that_a_run_holds_counts_for_the_memory_of_the_cache():
