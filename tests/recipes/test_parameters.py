@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import pytest
 
-from patent_mteb import recipes, sample
+from patent_mteb import recipes
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.records import Patent
@@ -98,13 +98,6 @@ def test_any_value_survives_as_text(name):
     for value in some_values(HINTS[name], random.Random(name)):
         got = read_params(one, [f"x={written(value)}"], "mine").x
         assert got == value and type(got) is type(value)
-
-
-@pytest.mark.parametrize("recipe", recipes.RECIPES)
-def test_every_field_of_a_recipe_can_be_set(recipe):
-    fields = [field.name for field in dataclasses.fields(recipes.find(recipe).Params)]
-    names = [setting.name for setting in recipes.settings(recipe)]
-    assert set(fields) <= set(names)
 
 
 BAD = {
@@ -254,21 +247,3 @@ def test_a_recipe_of_ones_own_is_run_by_its_dotted_name(tmp_path, monkeypatch):
         recipes.run("my_recipe", Collection([], []), tmp_path, ["seed=1"])
     module.Params = Params
     assert recipes.run("my_recipe", Collection([], []), tmp_path, ["mode=slow"]).benchmark == f"0 {Params('slow')}"
-
-
-@pytest.mark.slow
-def test_settings_reach_the_tables(tmp_path):
-    settings = [
-        "query_offices=EP,US",
-        "query_first_year=None",
-        "query_last_year=None",
-        "mlt=2",
-        "queries=4",
-        "ipc_offices=",
-    ]
-    settings += ["ipc_first_year=None", "ipc_last_year=None"]
-    log = recipes.run("PatentMap", Collection(*sample.load()), tmp_path, settings)
-    assert log.benchmark == "PatentMap" and len(log.files) == 8
-    lines = (tmp_path / "ZoeYou/downstream/perf200/content/queries.json").read_text().splitlines()
-    offices = {line.split('"dnum": "')[1][:2] for line in lines}
-    assert len(lines) == 4 and offices <= {"EP", "US"}
