@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patent_mteb.patents.numbers import APPLICATIONS, OFFICES, PUBLICATIONS, Number, read_application, read_number
+from patent_mteb.patents.numbers import Number, read_application, read_number
 from patent_mteb.sample import load
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -229,10 +229,6 @@ def test_no_text_is_too_strange(text, office, kind):
     for read in (read_number, read_application):
         once = read(text, office, kind)
         assert once is None or read(once.docdb) == once
-
-
-def test_every_office_has_its_reading():
-    assert PUBLICATIONS.keys() == APPLICATIONS.keys() == OFFICES
 
 
 def test_every_number_of_the_sample_is_read_and_none_meets_another():
