@@ -4,8 +4,6 @@ to the project.
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 import zipfile
 from collections.abc import Iterator
@@ -295,23 +293,3 @@ def test_every_number_of_the_bulk_files_is_read_but_these():
             ("", "EP19990203729", ""),
         ),  # an application where a publication is expected
     }
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not (DATA / "uspto").is_dir(), reason="the real patents are not next to the project")
-def test_numbers_of_the_real_patents():
-    for place, count in (("pap2pat", 1_813), ("uspto", 225)):
-        with gzip.open(DATA / place / "patents.jsonl.gz", "rt", encoding="utf-8") as file:
-            rows = [json.loads(line) for line in file]
-        own = [read_number(row["publication_number"]) for row in rows]
-        assert None not in own
-        assert len({number.key for number in own if number}) == len(own) == count
-        cited = [text for row in rows for text in row.get("cites", ())]
-    read = {text: read_number(text, "US") for text in cited}
-    # the list has lost the offices of foreign documents: foreign numbers must not be read as US numbers
-    assert sum(read[text] is None for text in cited) == pytest.approx(0.1 * len(cited), abs=0.02 * len(cited))
-    american = re.compile(
-        r"\d{5,8}|\d{3} \d{3}|[1-9] \d{3} \d{3}|D\d{5,6}|RE\d{5}|20\d\d[/-]0\d{6}|20\d\d0\d{6}|20(?!00)\d{8}"
-    )
-    for text, number in read.items():
-        assert (number is not None and number.office == "US") == bool(american.fullmatch(text)), text

@@ -27,14 +27,6 @@ def of(items, kind):
 
 
 @real
-def test_two_spellings_of_a_name_are_one_inventor():
-    (patent,) = of(READER.read(BULK / "more" / "ops" / "biblio_example_3.xml"), Patent)
-    assert patent.inventors == ("FANG, HOWARD L", "QIN, MEIFANG", "BEN-REUVEN, MOSHE")
-    (patent,) = of(READER.read(BULK / "more" / "ops" / "biblio_example.xml"), Patent)
-    assert patent.inventors[-1] == "BUTLER WILLIAM E", "the original has him a second time, as BUTLER WILLIAM EMERSON"
-
-
-@real
 def test_answers_with_texts_join_the_record_of_their_number(tmp_path):
     names = ("full_cycle_example.xml", "description_example.xml", "claims_example.xml")
     records = []

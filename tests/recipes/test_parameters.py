@@ -2,10 +2,8 @@
 
 import dataclasses
 import datetime as dt
-import random
 import sys
 import types
-import typing
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,10 +16,6 @@ from patent_mteb.patents.records import Patent
 from patent_mteb.recipes.parameters import Bounds, Setting, read_params, settings_of, written
 
 EVERY = [(recipe, setting) for recipe in recipes.RECIPES for setting in settings_of(recipes.find(recipe).Params)]
-
-
-def hints_of(recipe):
-    return typing.get_type_hints(recipes.find(recipe).Params, include_extras=True)
 
 
 def read(recipe, *assignments):
@@ -62,42 +56,6 @@ def test_every_default_survives_as_text_and_is_described(recipe, setting):
     value = getattr(module.SAMPLE, setting.name)
     assert getattr(read(recipe, f"{setting.name}={written(value)}"), setting.name) == value
     assert setting.description
-
-
-def some_values(annotation, rng):
-    """Values that an annotation allows, read off it independently."""
-    if typing.get_origin(annotation) is Annotated:
-        kind, bounds = typing.get_args(annotation)
-        low, high = max(bounds.least, -5), min(bounds.greatest, 5)
-        return [kind(low), kind(high), rng.randint(low, high) if kind is int else rng.uniform(low, high)]
-    if typing.get_origin(annotation) is tuple:
-        kinds = typing.get_args(annotation)
-        sizes = range(4) if kinds[-1] is Ellipsis else [len(kinds)]
-        return [
-            tuple(rng.choice([*filter(written, some_values(kinds[0], rng))]) for _ in range(size)) for size in sizes
-        ]
-    if typing.get_origin(annotation) is Literal:
-        return list(typing.get_args(annotation))
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        return [None, *some_values(typing.get_args(annotation)[0], rng)]
-    return {
-        bool: [True, False],
-        int: [0, -7, 10**20, rng.randrange(10**6)],
-        float: [0.0, -1e-300, 1e300, rng.random()],
-        str: ["", "EP", "a=b c", "None"],
-        dt.date: [dt.date.min, dt.date.max, dt.date.fromordinal(rng.randrange(1, 10**6))],
-    }[annotation]
-
-
-HINTS = {str(hint): hint for recipe, setting in EVERY for hint in [hints_of(recipe)[setting.name]]}
-
-
-@pytest.mark.parametrize("name", HINTS)
-def test_any_value_survives_as_text(name):
-    one = dataclasses.make_dataclass("One", [("x", HINTS[name], None)])
-    for value in some_values(HINTS[name], random.Random(name)):
-        got = read_params(one, [f"x={written(value)}"], "mine").x
-        assert got == value and type(got) is type(value)
 
 
 BAD = {
