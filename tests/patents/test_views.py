@@ -464,24 +464,16 @@ def test_clean_patent():
 @pytest.mark.parametrize(
     "piece",
     [
-        "claim 1, ",
-        "claim ",
-        "1. A ",
-        "1, 2, 3, ",
-        "1-",
-        "above a b claim ",
         "<p a=b ",
         "<",
         "&amp;",
         "&#38;",
-        "(canceled) ",
         "* ",
         "- ",
     ],
 )
 def test_repetitive_text_is_read(piece):
     text = "1. A device of " + piece * (20_000 // len(piece))
-    assert split_claims(text)[0].number == 1
     assert clean(text).startswith("1. A device of")
 
 

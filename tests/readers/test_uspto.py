@@ -86,16 +86,6 @@ def test_relations_name_parents_priorities_and_pre_grant_publications():
         ("US6334226B1", "member", "WO1999020849A"),
         ("US6336130B1", "continuation", "WO1998NO000107"),
     } <= relations
-    for path in sorted(USPTO.glob("xml*.xml")):
-        root = plain(path.read_bytes())
-        kinds = Counter(one.kind for one in of(UTILITY.read(path), Relation))
-        for tag, kind in (
-            ("continuation", "continuation"),
-            ("us-provisional-application", "provisional"),
-            ("division", "division"),
-        ):
-            assert kinds[kind] == root.xpath(f"count(//us-related-documents/{tag})"), path.name
-        assert kinds["priority"] == root.xpath("count(//priority-claims/priority-claim)")
 
 
 def test_processing_instructions_tell_the_sections():
