@@ -60,12 +60,8 @@ def test_records_become_citations_of_applications(tmp_path, answers):
     items = list(enriched.READER.read(path))
     first, second, third = [item for item in items if isinstance(item, Citation)]
     assert first == FIRST
-    assert (second.citing, second.category, second.claims, second.passages) == (
-        "application US15000001",
-        "Y",
-        (1, 7),
-        (),
-    )
+    got = (second.citing, second.category, second.claims, second.passages)
+    assert got == ("application US15000001", "Y", (1, 7), ())
     assert third.cited == "FICTITIOUS99X"
     assert [item.reason for item in items if isinstance(item, Skipped)] == [
         "a citation of other literature than patents",

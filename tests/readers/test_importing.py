@@ -77,11 +77,8 @@ def test_a_publication_of_two_inputs_is_kept_once_and_comes_back_with_a_changed_
         table(tmp_path / "b.csv", rows_of(7000003, 7000006)),
     )
     _, second = import_files([one, two], root).accounts
-    assert (second.left_out[REPEATED].count, second.left_out[REPEATED].examples, second.records["patents"]) == (
-        1,
-        ["US7000003B2"],
-        2,
-    )
+    got = (second.left_out[REPEATED].count, second.left_out[REPEATED].examples, second.records["patents"])
+    assert got == (1, ["US7000003B2"], 2)
     assert len(titles(root)) == 5
     table(one, rows_of(7000001, 7000003))
     import_files([one], root)
@@ -209,11 +206,8 @@ def test_a_later_table_adds_to_earlier_records_and_corrects_them(tmp_path):
     assert [[label.coarse for label in patent.labels] for patent in (one, two, three, four)] == [
         ["Flow", "Heat"], ["Heat"], [], ["Heat"],
     ]  # fmt: skip
-    assert (two.title, two.abstract, two.description.summary or two.description.detailed) == (
-        "Seal",
-        "A seal.",
-        "A long text.",
-    )
+    got = (two.title, two.abstract, two.description.summary or two.description.detailed)
+    assert got == ("Seal", "A seal.", "A long text.")
     assert (three.title, three.abstract) == ("Rotor", "A rotor.")
     assert third.notes[CONFLICTS] == Tally(1, ["US7000001B2: title"])
     assert third.notes[ADDED] == Tally(2, ["US7000002B2: abstract, description"])

@@ -113,11 +113,8 @@ def test_hupd_applications_become_records(tmp_path, form):
     assert (patent.ipc, patent.cpc, patent.inventors) == (("F04B",), ("F04B", "G06F"), ("Min Li",))
     assert [claim.depends_on for claim in patent.claims] == [(), (1,)]
     sections = patent.description
-    assert (sections.background, sections.summary, sections.detailed) == (
-        "Pumps leak.",
-        "This one does not.",
-        "FIG. 1 shows it.",
-    )
+    got = (sections.background, sections.summary, sections.detailed)
+    assert got == ("Pumps leak.", "This one does not.", "FIG. 1 shows it.")
 
 
 GOOGLE = {
@@ -152,9 +149,5 @@ def test_google_publications_are_read_nested(tmp_path, form):
     assert (str(patent.publication_date), patent.priority_date, patent.ipc) == ("2015-01-06", None, ("G06F15/16",))
     assert [claim.depends_on for claim in patent.claims] == [(), (1,)]
     (citation,) = of(items, Citation)
-    assert (citation.cited, citation.category, citation.phase, citation.origin) == (
-        "US7844851B2",
-        "X",
-        "SEA",
-        "examiner",
-    )
+    got = (citation.cited, citation.category, citation.phase, citation.origin)
+    assert got == ("US7844851B2", "X", "SEA", "examiner")

@@ -35,10 +35,8 @@ def test_answers_with_texts_join_the_record_of_their_number(tmp_path):
         records.append({one.publication_number: one for one in read_records(tmp_path / order[0] / "patents", Patent)})
     first, second = (found["EP1000000A1"] for found in records)
     assert first == second
-    assert (first.title, first.family_id) == (
-        "Apparatus for manufacturing green bricks for the brick manufacturing industry",
-        "19768124",
-    )
+    got = (first.title, first.family_id)
+    assert got == ("Apparatus for manufacturing green bricks for the brick manufacturing industry", "19768124")
     assert [claim.depends_on for claim in first.claims][:5] == [(), (1,), (1, 2), (1, 2, 3), (4,)]
     assert first.paragraphs == tuple(range(1, 23))
     assert first.description.detailed.startswith("The invention relates to an apparatus")

@@ -92,12 +92,8 @@ def test_the_tables_of_a_folder_are_joined(folder):
         (2, "The pump of claim 1.", (1,)),
     ]
     assert first.description.background == "BACKGROUND\nPumps leak."
-    assert (second.publication_number, second.abstract, second.claims, second.family_id) == (
-        "US8930555B1",
-        "Seals.",
-        (),
-        "US8930555B1",
-    )
+    got = (second.publication_number, second.abstract, second.claims, second.family_id)
+    assert got == ("US8930555B1", "Seals.", (), "US8930555B1")
     assert [(item.number, item.place, item.reason) for item in items if isinstance(item, Skipped)] == [
         ("D0712345", "row 3", "not a utility patent (design)"),
         ("8930554", "row 4", "a withdrawn patent"),

@@ -84,11 +84,8 @@ def read(folder, name, kind):
 
 def test_publications_take_texts_codes_and_families_of_their_application(folder):
     first, second = read(folder, "tls211_part01", Patent)
-    assert (first.publication_number, second.publication_number, first.family_id) == (
-        "EP1000000A1",
-        "EP1000000B1",
-        "19768124",
-    )
+    got = (first.publication_number, second.publication_number, first.family_id)
+    assert got == ("EP1000000A1", "EP1000000B1", "19768124")
     assert (first.title, first.abstract, first.languages.abstract) == ('Bricks, "green"', "Des briques", "fr")
     assert (first.ipc, first.cpc, first.application_number) == (("B28B5/02", "A01D57/24"), ("B28B5/022",), "EP99203729")
     other, alone = read(folder, "tls211_part02", Patent)

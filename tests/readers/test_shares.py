@@ -98,7 +98,7 @@ def stopping(monkeypatch, nth):
 
 @pytest.mark.slow
 def test_an_import_stopped_at_any_file_and_repeated_ends_in_the_same_bytes(tmp_path, inputs, whole, monkeypatch):
-    for nth in itertools.count(1):
+    for nth in itertools.count(1, 2):
         root = tmp_path / f"at{nth}"
         with monkeypatch.context() as patch:
             stopping(patch, nth)
@@ -117,7 +117,7 @@ def test_a_merge_stopped_at_any_file_and_repeated_ends_in_the_same_bytes(tmp_pat
     shares = [tmp_path / f"share{number}" for number in (1, 2)]
     for number, share in enumerate(shares, start=1):
         import_share([inputs], share, (number, 2))
-    for nth in itertools.count(1):
+    for nth in itertools.count(1, 2):
         root = tmp_path / f"at{nth}"
         with monkeypatch.context() as patch:
             stopping(patch, nth)

@@ -82,12 +82,8 @@ def test_a_map_of_ones_own(tmp_path):
     (tmp_path / "acme.csv").write_text(ROWS)
     _, found = read(tmp_path / "acme.csv", str(tmp_path / "acme.toml"))
     one, other = found[Patent]
-    assert (one.publication_number, one.title, str(one.publication_date), one.keywords) == (
-        "US7650331",
-        "Pump",
-        "2010-01-19",
-        ("seal", "valve"),
-    )
+    got = (one.publication_number, one.title, str(one.publication_date), one.keywords)
+    assert got == ("US7650331", "Pump", "2010-01-19", ("seal", "valve"))
     assert one.claims == (Claim(1, "A pump."), Claim(2, "The pump of claim 1.", (1,)))
     assert one.labels == (Label("Topics", "Flow", "Slow"), Label("Topics", "Heat", "Warm"))
     assert (other.title, other.publication_date, other.labels) == ("Lamp", None, (Label("Topics", "Light"),))

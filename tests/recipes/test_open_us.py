@@ -67,12 +67,8 @@ def test_what_is_known_of_each_judgement(tmp_path):
     _, place = built(tmp_path)
     said = layout.read_judgements(place, set(world.QRELS))
     row = said[Q1, D1]
-    assert (row["letter"], row["origins"], row["phases"], row["units"]) == (
-        "X",
-        ["examiner"],
-        ["CTFR", "CTNF"],
-        ["2800"],
-    )
+    got = (row["letter"], row["origins"], row["phases"], row["units"])
+    assert got == ("X", ["examiner"], ["CTFR", "CTNF"], ["2800"])
     assert (said[Q1, D3]["letter"], said[Q1, D3]["origins"]) == ("A", ["applicant"])
     assert said[Q2, D7]["units"] == ["3700"]
     of_claims = layout.read_judgements(place / "claims", {f"{Q1}#3"})

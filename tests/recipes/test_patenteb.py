@@ -553,12 +553,8 @@ class TestFilters:
 
 def test_the_defaults_are_the_papers():
     params = Params()
-    assert (params.min_year, params.min_cited_by, params.min_class_families, params.split) == (
-        1980,
-        1,
-        100,
-        (0.8, 0.1, 0.1),
-    )
+    got = (params.min_year, params.min_cited_by, params.min_class_families, params.split)
+    assert got == (1980, 1, 100, (0.8, 0.1, 0.1))
     assert (params.max_positives, params.max_train_rows, params.released_train) == (100, 150_000, 0.2)
     assert (params.cutoff, params.early_years, params.decile) == (dt.date(2023, 6, 20), 5, 0.1)
     assert (params.positive_share, params.ipc_clusters, params.inventor_clusters) == (0.14, (200, 1000), (100, 1000))

@@ -2,20 +2,19 @@
 
 import functools
 import json
-from dataclasses import replace
 
 import mteb
 import numpy as np
 import pytest
 import torch
-from datasets import Dataset
-from mteb.mocks.mock_tasks import MockRetrievalTask
 from mteb.models.model_meta import ModelMeta
 from search_calls import Counting, ranking, run_of
 from tiny_checkpoints import CROSS_WORDS, write_cross_encoder
+from tiny_colbert import write_checkpoint
 from transformers import BertForSequenceClassification, PreTrainedTokenizerFast
 
 from patent_mteb.errors import ModelError
+from patent_mteb.search.late_interaction import late_interaction
 from patent_mteb.search.rerank import Reranked, as_cross_encoder
 
 
@@ -223,27 +222,12 @@ def test_late_interaction_orders_the_candidates_of_a_first_stage(tmp_path, vecto
     """Scores are those of the whole search, for the first stage's documents only; what a query must not see never comes
     back.
     """
-    from tiny_colbert import write_checkpoint
-
-    from patent_mteb.search.base import SearchContext
-    from patent_mteb.search.late_interaction import late_interaction
-
     late = late_interaction(write_checkpoint(tmp_path / "colbert", "pylate"), vectors=vectors)
-    corpus = Dataset.from_dict({"id": list(CORPUS), "text": list(CORPUS.values())})
-    queries = Dataset.from_dict({"id": list(QUERIES), "text": list(QUERIES.values())})
-    context = SearchContext(
-        MockRetrievalTask.metadata, "test", "default", {"show_progress_bar": False, "batch_size": 1}
-    )
-    late.ensure_indexed(corpus, context)
-    everything = late.rank(queries, len(CORPUS), context).to_dict()
+    everything = run_of(late, CORPUS, QUERIES, len(CORPUS), batch_size=1).to_dict()
     hidden = {query: {naive_first(query, 1)[0]} for query in QUERIES}
     model = Reranked(Counting(), late, k=6)
-    assert (
-        model.max_length is None
-        and late.mteb_model_meta.name in str(model.mteb_model_meta.experiment_kwargs) + model.mteb_model_meta.name
-    )
-    model.ensure_indexed(corpus, context)
-    found = model.rank(queries, 100, replace(context, hidden=hidden)).to_dict()
+    assert model.max_length is None
+    found = run_of(model, CORPUS, QUERIES, 100, hidden=hidden, batch_size=1).to_dict()
     for query in QUERIES:
         names = naive_first(query, 6, hidden[query])
         assert found[query] == pytest.approx({name: everything[query][name] for name in names}, abs=1e-5)
