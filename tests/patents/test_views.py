@@ -32,8 +32,6 @@ PATENT = Patent(
     summaries=MachineSummaries("a", "f", "c", "ad", "o"),
 )
 
-# --- views
-# ------------------------------------------------------------------------------------------------------------------
 
 CLAIMS = "3. The kit of claim 4. 4. A splint. 5. A method."
 EXPECTED = {
@@ -71,9 +69,6 @@ def test_join_sections():
     assert views.join_sections(iter(["a", "b"]), " [SEP] ") == "a [SEP] b"
     assert views.join_sections([]) == ""
 
-
-# --- claims: splitting
-# ------------------------------------------------------------------------------------------------------
 
 TWO = [(1, "A device with a lever."), (2, "The device of claim 1, wherein the lever is bent.")]
 
@@ -208,10 +203,6 @@ def test_cancelled_claims(text, kept, cancelled):
     assert not any("cancel" in claim.text.lower() or "(" in claim.text for claim in claims.claims)
 
 
-# --- claims: dependence
-# -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "depends_on"),
     [
@@ -298,10 +289,6 @@ def test_claims_text_reads_back():
     assert claims_text(claims, "\n") == "1. A device.\n2. The device of claim 1.\n4. A kit comprising: a lever."
     for separator in (" ", "\n"):
         assert split_claims(claims_text(claims, separator)) == claims
-
-
-# --- cleaning
-# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -456,10 +443,6 @@ def test_clean_patent():
     assert clean_patent(PATENT) == PATENT
 
 
-# --- repetitive texts, on which a pattern that tries everything again at every place would not come back
-# --------------------
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
@@ -475,10 +458,6 @@ def test_clean_patent():
 def test_repetitive_text_is_read(piece):
     text = "1. A device of " + piece * (20_000 // len(piece))
     assert clean(text).startswith("1. A device of")
-
-
-# --- real claims
-# ------------------------------------------------------------------------------------------------------------
 
 
 def line_by_line(text):

@@ -111,9 +111,6 @@ def search(model, queries=QUERIES, documents=DOCUMENTS, top_k=1000, task=MockRet
     return model.search(table("q", queries), top_k=top_k, encode_kwargs=encode_kwargs, **common, **kwargs)
 
 
-# --- MaxSim itself ---
-
-
 def ragged(rng, lengths, dim=16):
     return [rng.normal(size=(length, dim)).astype(np.float32) for length in lengths]
 
@@ -172,9 +169,6 @@ def test_maxsim_on_cuda(dtype, tolerance):
     ]
     found = kernel.maxsim(unit[:11], unit[11:], device="cuda", dtype=dtype)
     np.testing.assert_allclose(found, naive(unit[:11], unit[11:]), rtol=tolerance)
-
-
-# --- Token vectors and search ---
 
 
 @pytest.mark.parametrize("kind", MARKERS)
@@ -275,9 +269,6 @@ def test_bfloat16_search_is_close(checkpoints, models):
     assert model.mteb_model_meta.experiment_name != models["pylate"].mteb_model_meta.experiment_name
 
 
-# --- Token vectors in bytes ---
-
-
 def test_scores_of_bytes_are_close_and_filed_apart(checkpoints, models, tmp_path):
     """int8 loses at most half a step of a value, so at most the length of that in every dot product
     (Cauchy-Schwarz).
@@ -317,9 +308,6 @@ def test_precision_int8_loads_a_model_of_bytes(checkpoints):
     assert load(str(checkpoints["stanford"]), precision="int8").mteb_model_meta.experiment_kwargs["vectors"] == "int8"
     with pytest.raises(ModelError, match="no binary"):
         load(str(checkpoints["stanford"]), precision="binary")
-
-
-# --- Store ---
 
 
 def counting(monkeypatch, model):
@@ -381,9 +369,6 @@ def test_half_precision_store_has_its_own_identity(checkpoints, tmp_path, models
     }
 
 
-# --- Prompts ---
-
-
 def encode(model, rows, task=MockClassificationTask, **kwargs):
     loader = DataLoader(Dataset.from_dict({"text": rows}), batch_size=4)
     return model.encode(
@@ -436,9 +421,6 @@ def test_precision_is_refused(models):
         encode(models["pylate"], ["rotor"], precision="int8")
 
 
-# --- Settings and identity ---
-
-
 def test_lengths_of_the_caller(checkpoints):
     model = li.late_interaction(checkpoints["stanford"], query_length=20, document_length=9)
     assert {len(vectors) for vectors in model.encode_tokens(QUERIES, is_query=True)} == {20}
@@ -482,9 +464,6 @@ def test_unreachable_name_is_one_clear_error(monkeypatch):
         li.late_interaction("colbert-ir/colbertv2.0")
 
 
-# --- Refusals ---
-
-
 def test_a_plain_encoder_is_refused(tmp_path):
     folder = write_checkpoint(tmp_path / "bert", "pylate")
     (folder / "config_sentence_transformers.json").unlink()
@@ -524,9 +503,6 @@ def test_late_interaction_checkpoints_are_recognised(checkpoints):
     for kind, folder in checkpoints.items():
         assert colbert.is_late_interaction(folder)
         assert colbert.inspect_checkpoint(folder).format == ("stanford" if kind == "stanford" else "pylate")
-
-
-# --- mteb, the other backend, real weights ---
 
 
 @pytest.mark.slow

@@ -154,9 +154,6 @@ def test_a_document_that_occurs_twice_is_refused():
         ranked_ids(["d1", "d2", "d1"])
 
 
-# ---------------------------------------------------------------- files
-
-
 @pytest.mark.parametrize("values", [None, np.array([0.1, 0.2, 1 / 3]), NEAR], ids=["spread", "tied", "near"])
 def test_a_run_file_gives_back_the_run(tmp_path, values):
     results = {query: found for query, found in drawn(7, values=values).items() if found}
@@ -232,9 +229,6 @@ def test_ranks_of_a_run_file_that_contradict_its_scores_need_a_word_on_what_deci
     of_c = {"score": 1e-3, "-score": -1e-3, "rank": -7}[order]
     assert found == {"q": dict(zip(ranking, scores, strict=True)), "p": {"c": pytest.approx(of_c)}}
     assert "".join(found["q"]) == ranking
-
-
-# ---------------------------------------------------------------- the cache
 
 
 def test_all_that_a_run_holds_counts_for_the_memory_of_the_cache():
