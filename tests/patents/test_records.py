@@ -240,25 +240,15 @@ def test_missing_and_unreadable_files(tmp_path):
     ("line", "kind"),
     [
         (b'{"publication_number": "A\xff", "family_id": "F"}', Patent),
-        (json.dumps(GOOD | {"ipc": [1, 2]}).encode(), Patent),
-        (json.dumps(GOOD | {"title": ["a"]}).encode(), Patent),
         (json.dumps(GOOD | {"claims": [{"number": 1, "text": None}]}).encode(), Patent),
-        (
-            json.dumps(GOOD | {"claims": [{"number": 2, "text": "a", "depends_on": "12"}]}).encode(),
-            Patent,
-        ),
-        (json.dumps(GOOD | {"description": {"background": 5}}).encode(), Patent),
-        (json.dumps(GOOD | {"application_date": 20190101}).encode(), Patent),
-        (b'{"citing": 5, "cited": "B"}', Citation),
+        (json.dumps(GOOD | {"claims": [{"number": 2, "text": "a", "depends_on": "12"}]}).encode(), Patent),
+        (json.dumps(GOOD | {"translations": [None]}).encode(), Patent),
+        (b'{"citing": "A"}', Citation),
         (b'{"citing": "", "cited": "B"}', Citation),
         (b'{"citing": "A", "cited": "B", "claims": [1, true]}', Citation),
         (b'{"citing": "A", "cited": "B", "claims": [1.0]}', Citation),
         (b'{"citing": "A", "cited": "B", "claims": [4294967296]}', Citation),
-        (b'{"citing": "A", "cited": "B", "passages": "page 4"}', Citation),
         (b'{"citing": "A", "cited": "B", "date": "2019-01"}', Citation),
-        (json.dumps(GOOD | {"translations": [{"title": "x"}]}).encode(), Patent),
-        (json.dumps(GOOD | {"translations": [None]}).encode(), Patent),
-        (json.dumps(GOOD | {"languages": {"titel": "de"}}).encode(), Patent),
     ],
 )
 def test_wrong_types_deep_inside_a_record(tmp_path, line, kind):

@@ -54,10 +54,8 @@ def test_each_input_gives_one_part_of_each_kind(tmp_path):
 
 def test_a_finished_part_is_not_made_again_and_a_changed_input_replaces_its_own(tmp_path):
     root = tmp_path / "root"
-    one, two = (
-        table(tmp_path / "a.csv", rows_of(7000001, 7000004)),
-        table(tmp_path / "b.csv", rows_of(7000100, 7000102)),
-    )
+    one = table(tmp_path / "a.csv", rows_of(7000001, 7000004))
+    two = table(tmp_path / "b.csv", rows_of(7000100, 7000102))
     import_files([one, two], root)
     before = written(root)
     assert import_files([one, two], root).accounts == list(read_accounts(root).values())
@@ -72,10 +70,8 @@ def test_a_finished_part_is_not_made_again_and_a_changed_input_replaces_its_own(
 
 def test_a_publication_of_two_inputs_is_kept_once_and_comes_back_with_a_changed_input(tmp_path):
     root = tmp_path / "root"
-    one, two = (
-        table(tmp_path / "a.csv", rows_of(7000001, 7000004)),
-        table(tmp_path / "b.csv", rows_of(7000003, 7000006)),
-    )
+    one = table(tmp_path / "a.csv", rows_of(7000001, 7000004))
+    two = table(tmp_path / "b.csv", rows_of(7000003, 7000006))
     _, second = import_files([one, two], root).accounts
     got = (second.left_out[REPEATED].count, second.left_out[REPEATED].examples, second.records["patents"])
     assert got == (1, ["US7000003B2"], 2)
