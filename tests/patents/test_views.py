@@ -70,51 +70,44 @@ def test_join_sections():
     assert views.join_sections([]) == ""
 
 
-TWO = [(1, "A device with a lever."), (2, "The device of claim 1, wherein the lever is bent.")]
+TWO = [(1, "A device with a lever."), (2, "The device of claim 1, bent.")]
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "1. A device with a lever.\n2. The device of claim 1, wherein the lever is bent.",
-        "1 . A device with a lever.\n2 . The device of claim 1, wherein the lever is bent.",
-        "1) A device with a lever.\n2) The device of claim 1, wherein the lever is bent.",
-        "1: A device with a lever.\n2: The device of claim 1, wherein the lever is bent.",
-        "1- A device with a lever.\n2- The device of claim 1, wherein the lever is bent.",
-        "1.A device with a lever.\n2.The device of claim 1, wherein the lever is bent.",
-        "1、A device with a lever.\n2、The device of claim 1, wherein the lever is bent.",
-        "1 A device with a lever.\n2. The device of claim 1, wherein the lever is bent.",
-        "Claim 1. A device with a lever.\nClaim 2. The device of claim 1, wherein the lever is bent.",
-        "[Claim 1] A device with a lever.\n[Claim 2] The device of claim 1, wherein the lever is bent.",
-        "1. A device with a lever. 2. The device of claim 1, wherein the lever is bent.",
-        "1. A device\r\n  with\ta  lever.\r\n\r\n2. The device of claim 1,\r\nwherein the lever is bent.\r\n",
-        "What is claimed is:\n1. A device with a lever.\n2. The device of claim 1, wherein the lever is bent.",
-        "What is claimed is: 1. A device with a lever. 2. The device of claim 1, wherein the lever is bent.",
-        "US 1 A1\n1. A device with a lever.\n2. The device of claim 1, wherein the lever is bent.",
-        "A device with a lever.\n2. The device of claim 1, wherein the lever is bent.",
-        "A device with a lever. 2. The device of claim 1, wherein the lever is bent.",
-        "CLAIMS\n\n1. A device with a lever.\n2. The device of claim 1, wherein the lever is bent.\n* * * * *",
+        "1. A device with a lever.\n2. The device of claim 1, bent.",
+        "1 . A device with a lever.\n2 . The device of claim 1, bent.",
+        "1) A device with a lever.\n2) The device of claim 1, bent.",
+        "1: A device with a lever.\n2: The device of claim 1, bent.",
+        "1- A device with a lever.\n2- The device of claim 1, bent.",
+        "1.A device with a lever.\n2.The device of claim 1, bent.",
+        "1、A device with a lever.\n2、The device of claim 1, bent.",
+        "1 A device with a lever.\n2. The device of claim 1, bent.",
+        "Claim 1. A device with a lever.\nClaim 2. The device of claim 1, bent.",
+        "[Claim 1] A device with a lever.\n[Claim 2] The device of claim 1, bent.",
+        "1. A device with a lever. 2. The device of claim 1, bent.",
+        "1. A device\r\n  with\ta  lever.\r\n\r\n2. The device of claim 1,\r\nbent.\r\n",
+        "What is claimed is:\n1. A device with a lever.\n2. The device of claim 1, bent.",
+        "What is claimed is: 1. A device with a lever. 2. The device of claim 1, bent.",
+        "US 1 A1\n1. A device with a lever.\n2. The device of claim 1, bent.",
+        "A device with a lever.\n2. The device of claim 1, bent.",
+        "A device with a lever. 2. The device of claim 1, bent.",
+        "CLAIMS\n\n1. A device with a lever.\n2. The device of claim 1, bent.\n* * * * *",
+        "The embodiments claimed are defined as follows:\n1. A device with a lever.\n2. The device of claim 1, bent.",
+        "A device with a lever.\nThe device of claim 1, bent.",
+        "A device with a lever. The device of claim 1, bent.",
+        "We claim:\nA device\nwith a lever.\nThe device of claim 1, bent.",
         (
-            "The embodiments in which an exclusive right is claimed are defined as follows:\n1. A device with a"
-            " lever.\n2. The device of claim 1, wherein the lever is bent."
-        ),
-        "A device with a lever.\nThe device of claim 1, wherein the lever is bent.",
-        "A device with a lever. The device of claim 1, wherein the lever is bent.",
-        "We claim:\nA device\nwith a lever.\nThe device of claim 1, wherein the lever is bent.",
-        (
-            '<claims><claim num="1"><claim-text>1. A device <b>with</b> a lever.</claim-text></claim><claim'
-            ' num="2"><claim-text>2. The device of <claim-ref idref="CLM-1">claim 1</claim-ref>, wherein the lever is'
-            " bent.</claim-text></claim></claims>"
+            '<claims><claim num="1"><claim-text>1. A device <b>with</b> a lever.</claim-text></claim><claim num="2">'
+            '<claim-text>2. The device of <claim-ref idref="CLM-1">claim 1</claim-ref>, bent.</claim-text></claim></claims>'
         ),
         (
             '<claim num="1"><claim-text>A device<claim-text>with a lever.</claim-text></claim-text></claim>'
-            '<claim num="2"><claim-text>The device of claim&#160;1, wherein the lever is bent.</claim-text></claim>'
+            '<claim num="2"><claim-text>The device of claim&#160;1, bent.</claim-text></claim>'
         ),
-        (
-            "1. (Original) A device with a lever.\n2. (Currently Amended) The device of claim 1, wherein the lever is"
-            " bent."
-        ),
-        "1. (previously presented): A device with a lever.\n2. (New) The device of claim 1, wherein the lever is bent.",
+        "1. (Original) A device with a lever.\n2. (Currently Amended) The device of claim 1, bent.",
+        "1. (previously presented): A device with a lever.\n2. (New) The device of claim 1, bent.",
     ],
 )
 def test_forms_of_numbering(text):
@@ -347,39 +340,23 @@ def test_clean_markup_and_white_space(dirty, plain):
         ("**Patent Documents**\nUS 5.\nII. Background\nBars.", "US 5. Bars."),
         ("BRIEF DESCRIPTION OF THE DRAWINGS\nFIG. 1 shows a lever.", "FIG. 1 shows a lever."),
         (
-            (
-                "CROSS-REFERENCE TO RELATED APPLICATIONS\nThis application claims priority to U.S. Ser. No. 1/2, filed"
-                " May 5, 2003.\nIt is a continuation of U.S. Ser. No. 1/1, which is incorporated by reference.\nLevers"
-                " are known."
-            ),
-            "Levers are known.",
-        ),
-        (
-            (
-                "STATEMENT REGARDING FEDERALLY SPONSORED RESEARCH\nNot Applicable\nBACKGROUND\nThe government pays for"
-                " levers."
-            ),
-            "The government pays for levers.",
-        ),
-        (
-            (
-                "STATEMENT AS TO RIGHTS TO INVENTIONS MADE UNDER FEDERALLY SPONSORED RESEARCH\nGovernment"
-                " support.\nLevers are known."
-            ),
-            "Levers are known.",
-        ),
-        (
-            (
-                "STATEMENT AS TO RIGHTS TO INVENTIONS MADE UNDER FEDERALLY SPONSORED RESEARCH AND DEVELOPMENT\nNot"
-                " applicable\nLevers bend."
-            ),
+            "RELATED APPLICATIONS\nThis application claims priority to US 1/2.\nIt is a continuation of US 1/1.\nLevers bend.",
             "Levers bend.",
         ),
         (
-            (
-                "This invention was made with government support under grant X awarded by NIH. The government has"
-                " certain rights in it.\nLevers are known."
-            ),
+            "STATEMENT REGARDING FEDERALLY SPONSORED RESEARCH\nNot Applicable\nBACKGROUND\nThe government pays for levers.",
+            "The government pays for levers.",
+        ),
+        (
+            "STATEMENT AS TO RIGHTS TO INVENTIONS MADE UNDER FEDERALLY SPONSORED RESEARCH\nGovernment support.\nLevers are known.",
+            "Levers are known.",
+        ),
+        (
+            "STATEMENT AS TO RIGHTS TO INVENTIONS MADE UNDER FEDERALLY SPONSORED RESEARCH AND DEVELOPMENT\nNot applicable\nLevers bend.",
+            "Levers bend.",
+        ),
+        (
+            "This invention was made with government support under grant X. The government has certain rights in it.\nLevers are known.",
             "Levers are known.",
         ),
         ("[0001] Levers bend. [0002] Bars too, as in US 1 [0115].", "Levers bend. Bars too, as in US 1 [0115]."),
