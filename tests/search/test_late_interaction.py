@@ -529,6 +529,7 @@ def test_backend_agrees_with_the_other_environment(models):
                 assert score == pytest.approx(other["scores"][kind][query][name], abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not ST6, reason="sentence-transformers >= 6 is not installed")
 def test_checkpoint_saved_by_sentence_transformers(tmp_path):
     """Token vectors without projection: Transformer, MultiVectorMask, Normalize. Markers are text here."""

@@ -174,6 +174,7 @@ def naive(encoder, corpus, queries, name, size, stride):
     return scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(AGGREGATES))
 @pytest.mark.parametrize("stride", [3, 2])
 def test_an_encoder_equals_a_loop_however_it_is_chunked(name, stride):
