@@ -57,8 +57,13 @@ def test_what_is_missing_can_be_waived(whole, records, tmp_path):
     assert relations(tmp_path, (bare, records[1]), "require=title,abstract") == whole
 
 
-def test_caps(records, tmp_path):
-    found = relations(tmp_path, records, "positives=2", "queries_per_domain=1")
+def test_caps(whole, records, tmp_path):
+    found = relations(tmp_path, records, "positives=2", "queries_per_domain=1", "negatives=9999")
     assert max(Counter(query for query, _, score, _ in found if score).values()) == 2
     main = {one.family_id: one.ipc[0][:3] for one in records[0]}
-    assert len({query for query, *_ in found}) <= len(set(main.values()))
+    queries = {query for query, *_ in found}
+    assert len(queries) <= len(set(main.values()))
+    for asked in queries:
+        linked = {target for query, target, score, _ in whole if query == asked and score}
+        unlinked = {target for query, target, score, _ in found if query == asked and not score}
+        assert unlinked == main.keys() - linked - {asked}, "all that no citation links, where there are fewer"
