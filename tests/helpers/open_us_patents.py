@@ -8,28 +8,10 @@ from patent_mteb.patents.collection import Collection, citing_application, of_pu
 from patent_mteb.patents.records import Citation, Claim, Description, Patent
 
 Q1, Q2 = "US2021000001A1", "US2021000002A1"
-D1, D2, D3, D4, D5, D6, D7 = (
-    *(
-        "US2010000001A1",
-        "US2015000002A1",
-        "US9000003B2",
-        "US2019000004A1",
-        "US2020000005A1",
-        "US2005000006A1",
-        "EP1000007A1",
-    ),
-)
-WORDS = {
-    Q1: "rotor",
-    Q2: "valve",
-    D1: "rotor blade",
-    D2: "rotor hub",
-    D3: "tower",
-    D4: "rotor valve",
-    D5: "rotor",
-    D6: "lens",
-    D7: "valve seat",
-}
+D1, D2, D3, D4 = "US2010000001A1", "US2015000002A1", "US9000003B2", "US2019000004A1"
+D5, D6, D7 = "US2020000005A1", "US2005000006A1", "EP1000007A1"
+WORDS = {Q1: "rotor", Q2: "valve", D1: "rotor blade", D2: "rotor hub", D3: "tower", D4: "rotor valve"}
+WORDS |= {D5: "rotor", D6: "lens", D7: "valve seat"}
 
 
 def publication(number, application, public, priority, ipc="F03D 1/06", paragraphs=0, words=""):

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import mteb
 import numpy as np
 from datasets import Dataset
-from mteb.mocks.mock_tasks.retrieval import MockRetrievalTask
+from mteb.mocks.mock_tasks import (
+    MockInstructionRetrieval,
+    MockRerankingTask,
+    MockRetrievalDialogTask,
+    MockRetrievalTask,
+)
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.search.base import SearchContext
@@ -71,6 +77,14 @@ def failures(result) -> dict:
         "MockRetrievalDialogTask",
     } <= ran.keys()
     return {name: status.exception for name, status in ran.items() if hasattr(status, "exception")}
+
+
+def mock_scores(model, *more) -> dict[str, float]:
+    """The scores of mteb's mock tasks of retrieval, and of ``more``, by a model that keeps to its protocol."""
+    tasks = [MockRetrievalTask, MockRerankingTask, MockInstructionRetrieval, MockRetrievalDialogTask, *more]
+    found = mteb.evaluate(model, [task() for task in tasks], cache=None, show_progress_bar=False)
+    assert len(found.task_results) == len(tasks)
+    return {one.task_name: one.get_score() for one in found.task_results}
 
 
 class Counting:

@@ -20,20 +20,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 VOCABULARY = [*SPECIAL, *LETTERS, *(f"##{letter}" for letter in LETTERS), ":", ".", ",", "[", "]"]
 
 
-CROSS_WORDS = (
-    "rotor",
-    "stator",
-    "blade",
-    "valve",
-    "pump",
-    "shaft",
-    "bearing",
-    "seal",
-    "gear",
-    "motor",
-    "sensor",
-    "lens",
-)
+CROSS_WORDS = ("rotor", "stator", "blade", "valve", "pump", "shaft", "bearing", "seal", "gear", "motor", "sensor")
 
 
 def bare(folder: Path, hidden: int, layers: int = 2, *, head: bool = False, seed: int = 0) -> Path:

@@ -15,7 +15,6 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import write_parquet
 from patent_mteb.patents import families
 from patent_mteb.patents.collection import read_collection
-from patent_mteb.patents.families import Groups
 from patent_mteb.patents.records import Citation, Patent, Relation, write_records
 
 NUMBERS = (
@@ -156,23 +155,6 @@ def test_a_bad_table_of_families_is_named(tmp_path, table, problem):
     write_parquet(tmp_path / "families.parquet", pa.table(table))
     with pytest.raises(DataError, match=problem):
         families.read_families(tmp_path / "families.parquet")
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_groups_are_the_connected_components(seed):
-    dice = random.Random(seed)
-    things = [f"t{number:02}" for number in range(40)]
-    pairs = [(dice.randrange(40), dice.randrange(40)) for _ in range(dice.randint(0, 40))]
-    groups = Groups()
-    for one, other in pairs:
-        groups.connect(things[one], things[other])
-    graph = coo_array(([1] * len(pairs), ([one for one, _ in pairs], [other for _, other in pairs])), shape=(40, 40))
-    _, component = connected_components(graph, directed=False)
-    first = {
-        label: min(thing for thing, its in zip(things, component, strict=True) if its == label)
-        for label in set(component)
-    }
-    assert [groups.of(thing) for thing in things] == [first[label] for label in component]
 
 
 def _grouped(patents: list[Patent], relations: list[Relation] = (), table: dict[str, str] | None = None) -> list[str]:

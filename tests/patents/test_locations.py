@@ -62,18 +62,6 @@ def test_the_paragraphs_that_real_office_actions_name_are_read():
     assert (missing, added) == ({}, {})  # 170 of 170; the issue asks for 95%
 
 
-@pytest.mark.skipif(not ACTIONS.is_dir(), reason="real office actions are not in ../shared/data/office-actions")
-def test_every_paragraph_that_the_experts_of_panorama_parsed_is_read():
-    """A second reference, by others: the cited paragraphs of each claim; of r00013 no text with numbers is published."""
-    parsed = {}
-    for key in NAMED.keys() - {"r00013"}:
-        for path in ACTIONS.glob(f"parsed_CTNF/pC_{key}_*.json"):
-            reasons = [one for claim in json.loads(path.read_text("utf-8"))["claims"] for one in claim["reasons"]]
-            parsed[key] = {number for one in reasons for patent in one["citedPatents"] for number in patent["text"]}
-    assert (len(parsed), sum(map(len, parsed.values()))) == (9, 126)
-    assert not {key: left for key, found in parsed.items() if (left := found - set(paragraphs_in(action(key))))}
-
-
 @pytest.mark.parametrize(
     ("text", "paragraphs"),
     [

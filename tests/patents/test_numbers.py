@@ -4,8 +4,6 @@ to the project.
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 import zipfile
 from collections.abc import Iterator
@@ -15,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patent_mteb.patents.numbers import APPLICATIONS, OFFICES, PUBLICATIONS, Number, read_application, read_number
+from patent_mteb.patents.numbers import Number, read_application, read_number
 from patent_mteb.sample import load
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -23,32 +21,24 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 # (text, office and kind in other fields, normal form)
 PUBLISHED = [
     # facts/frontier.md §0.3: one application in the styles of five publishers, one grant in three
-    ("US2025226285A1", "", "", "US2025226285A1"),
     ("20250226285", "US", "A1", "US2025226285A1"),
     ("US-2025226285-A1", "", "", "US2025226285A1"),
     ("US 2025/0226285 A1", "", "", "US2025226285A1"),
-    ("US20250226285A1", "", "", "US2025226285A1"),
     ("08930553", "US", "B2", "US8930553B2"),
     ("8930553", "US", "", "US8930553"),
-    ("US8930553B2", "", "", "US8930553B2"),
     ("JP1997508542A", "", "", "JPH09508542A"),
     ("JPH09508542A", "", "", "JPH09508542A"),
     ("US-7650331-B1", "", "", "US7650331B1"),
     ("US 2007/0261094  A1", "", "", "US2007261094A1"),
     ("US2007\u200b0261094\u00ad A1\ufeff", "", "", "US2007261094A1"),
-    ("US61887835P0", "", "", "US61887835P0"),
     ("DE602012050916T2", "", "", "DE602012050916T2"),
     ("D0982278", "US", "S1", "USD982278S1"),
     ("RE049257", "US", "E1", "USRE49257E1"),
     ("PP034694", "US", "P2", "USPP34694P2"),
     # data/bulk/uspto
     ("2007/0140112", "US", "A1", "US2007140112A1"),
-    ("2007/0080662", "US", "", "US2007080662"),
-    ("D37277", "US", "S", "USD37277S"),
     ("RE46828", "US", "", "USRE46828"),
     ("WO 02/44593", "WO", "A1", "WO2002044593A1"),
-    ("WO 02/064032", "WO", "A2", "WO2002064032A2"),
-    ("WO 2008/097316", "WO", "A1", "WO2008097316A1"),
     ("WO-9319583", "WO", "A1", "WO1993019583A1"),
     ("WO-03071858", "WO", "A1", "WO2003071858A1"),
     ("WO/2006/001333", "WO", "A1", "WO2006001333A1"),
@@ -56,51 +46,39 @@ PUBLISHED = [
     ("WO99/20849", "", "", "WO1999020849"),
     ("2018049532", "WO", "", "WO2018049532"),
     ("0 906 947", "EP", "A1", "EP0906947A1"),
-    ("0330326", "EP", "", "EP0330326"),
     ("2 796 893", "FR", "A", "FR2796893A"),
-    ("521017", "SE", "C2", "SE521017C2"),
     ("102009041527", "DE", "A1", "DE102009041527A1"),
-    ("20109317", "DE", "U1", "DE20109317U1"),
-    ("203736796", "CN", "", "CN203736796"),
     ("101363353", "CN", "A", "CN101363353A"),
     ("11-167215", "JP", "A", "JPH11167215A"),
     ("4 257759", "JP", "A", "JPH04257759A"),
     ("H04257759", "JP", "A", "JPH04257759A"),
     ("H054529", "JP", "A", "JPH054529A"),
-    ("H0571375", "JP", "A", "JPH0571375A"),
     ("S59 101565", "JP", "A", "JPS59101565A"),
     ("2007-88222", "JP", "A", "JP2007088222A"),
-    ("2000344083", "JP", "A", "JP2000344083A"),
     ("09154408", "JP", "A", "JPH09154408A"),
     ("10-2004-0032451", "KR", "", "KR20040032451"),
     ("10 2005-0116274", "KR", "", "KR20050116274"),
     ("1996-0011082", "KR", "A", "KR19960011082A"),
     ("19970070422", "KR", "A", "KR19970070422A"),
-    ("101866682", "KR", "B1", "KR101866682B1"),
     ("0172685", "KR", "B1", "KR0172685B1"),
     # data/bulk/eps and ops
     ("1325900", "EP", "A1", "EP1325900A1"),
-    ("0000002", "EP", "A1", "EP0000002A1"),
     ("WO9106571A", "", "", "WO1991006571A"),
-    ("WO0244858A2", "", "", "WO2002044858A2"),
     ("JP58181591A", "", "", "JPS58181591A"),
     ("JP4365581A", "", "", "JPH04365581A"),
     ("DE9216791", "", "", "DE9216791"),
-    ("ES1060278U", "", "", "ES1060278U"),
     ("GB693448A", "", "", "GB693448A"),
-    ("NL1010536C", "", "", "NL1010536C"),
-    ("DE69905327D1", "", "", "DE69905327D1"),
     # data/uspto and data/pap2pat
     ("US07521044", "", "", "US7521044"),
     ("US20130014305A1", "", "", "US2013014305A1"),
     ("USPP018398", "", "", "USPP18398"),
     ("USH0002140", "", "", "USH2140"),
+    ("WO200121446", "", "", "WO2001021446"),
+    ("2000344083", "JP", "A", "JP2000344083A"),
     ("US20130210636", "", "", "US2013210636"),
     ("WO 95 13889", "US", "", "WO1995013889"),
-    ("WO200121446", "", "", "WO2001021446"),
     ("JPWO2004012345A1", "", "", "JPWO2004012345A1"),  # a PCT application that Japan published again
     ("JP WO 2004/012345 A1", "", "", "JPWO2004012345A1"),
-    ("SU 518345", "US", "", "SU518345"),
     ("361118513", "JP", "", "JPS61118513"),
     ("P2001-118988", "JP", "", "JP2001118988"),
     ("A-10-100907", "JP", "", "JPH10100907A"),
@@ -108,16 +86,13 @@ PUBLISHED = [
     ("US-E- RE36154", "US", "", "USRE36154E"),
     ("FR-E- 84247", "", "", "FR84247E"),
     ("A-18524/99", "AU", "", "AU1852499A"),
-    ("100688702", "KR", "", "KR100688702"),
     ("1020040004797", "KR", "", "KR20040004797"),
     ("197 14 381", "DE", "", "DE19714381"),
     # styles that the issue names
     ("EP 1 234 567 A1", "", "", "EP1234567A1"),
-    ("EP1234567", "", "", "EP1234567"),
     ("EP680812 (A1)", "", "", "EP0680812A1"),
     ("WO 2019/123456 A1", "", "", "WO2019123456A1"),
     ("WO9912345", "", "", "WO1999012345"),
-    ("WO1999012345", "", "", "WO1999012345"),
     ("JP 4365581 B2", "", "", "JP4365581B2"),
     ("us 8,930,553 b2", "", "", "US8930553B2"),
     ("PCT/EP2019/012345", "", "", "WO2019EP012345W"),
@@ -131,7 +106,6 @@ PUBLISHED = [
 FILED = [
     ("09/742,144", "US", "", "US09742144"),
     ("10909766", "US", "", "US10909766"),
-    ("29793013", "US", "", "US29793013"),
     ("62/982,464", "US", "", "US62982464"),
     ("202062962762 P", "US", "", "US62962762P"),
     ("9742144", "US", "", "US09742144"),
@@ -231,10 +205,6 @@ def test_no_text_is_too_strange(text, office, kind):
         assert once is None or read(once.docdb) == once
 
 
-def test_every_office_has_its_reading():
-    assert PUBLICATIONS.keys() == APPLICATIONS.keys() == OFFICES
-
-
 def test_every_number_of_the_sample_is_read_and_none_meets_another():
     names = [patent.publication_number for patent in load()[0]]
     read = [read_number(name) for name in names]
@@ -299,23 +269,3 @@ def test_every_number_of_the_bulk_files_is_read_but_these():
             ("", "EP19990203729", ""),
         ),  # an application where a publication is expected
     }
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not (DATA / "uspto").is_dir(), reason="the real patents are not next to the project")
-def test_numbers_of_the_real_patents():
-    for place, count in (("pap2pat", 1_813), ("uspto", 225)):
-        with gzip.open(DATA / place / "patents.jsonl.gz", "rt", encoding="utf-8") as file:
-            rows = [json.loads(line) for line in file]
-        own = [read_number(row["publication_number"]) for row in rows]
-        assert None not in own
-        assert len({number.key for number in own if number}) == len(own) == count
-        cited = [text for row in rows for text in row.get("cites", ())]
-    read = {text: read_number(text, "US") for text in cited}
-    # the list has lost the offices of foreign documents: foreign numbers must not be read as US numbers
-    assert sum(read[text] is None for text in cited) == pytest.approx(0.1 * len(cited), abs=0.02 * len(cited))
-    american = re.compile(
-        r"\d{5,8}|\d{3} \d{3}|[1-9] \d{3} \d{3}|D\d{5,6}|RE\d{5}|20\d\d[/-]0\d{6}|20\d\d0\d{6}|20(?!00)\d{8}"
-    )
-    for text, number in read.items():
-        assert (number is not None and number.office == "US") == bool(american.fullmatch(text)), text

@@ -2,7 +2,6 @@ import dataclasses
 import datetime as dt
 import gzip
 import json
-import typing
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -162,39 +161,6 @@ def test_empty_files_give_no_records(tmp_path, suffix):
     assert list(records.read_records(tmp_path / f"c.{suffix}", Citation)) == []
 
 
-def test_the_same_records_give_the_same_bytes(tmp_path):
-    for name in ("a.jsonl", "b.jsonl", "a.parquet", "b.parquet"):
-        records.write_records(tmp_path / name, Patent, [FULL, BARE])
-    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
-    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
-
-
-def test_schema_has_every_field_of_the_record_in_order():
-    assert records.SCHEMAS[Patent].names == [field.name for field in dataclasses.fields(Patent)]
-    assert records.SCHEMAS[Citation].names == [field.name for field in dataclasses.fields(Citation)]
-    hints = typing.get_type_hints(Patent)
-    for name, kind in {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}.items():
-        assert hints[name] is kind
-        assert [part.name for part in records.SCHEMAS[Patent].field(name).type] == [
-            part.name for part in dataclasses.fields(kind)
-        ]
-    claim = records.SCHEMAS[Patent].field("claims").type.value_type
-    assert [part.name for part in claim] == [part.name for part in dataclasses.fields(Claim)]
-
-
-def test_written_parquet_has_the_schema(tmp_path):
-    records.write_records(tmp_path / "p.parquet", Patent, [FULL])
-    assert pq.read_schema(tmp_path / "p.parquet").equals(records.SCHEMAS[Patent])
-    records.write_records(tmp_path / "c.parquet", Citation, CITATIONS)
-    assert pq.read_schema(tmp_path / "c.parquet").equals(records.SCHEMAS[Citation])
-
-
-def test_properties():
-    assert [claim.independent for claim in FULL.claims] == [True, False, False]
-    assert FULL.jurisdiction == "US"
-    assert Patent("ep1a1", "F").jurisdiction == "EP"
-
-
 def test_fields_left_out_or_null_get_their_defaults(tmp_path):
     row = dict.fromkeys((field.name for field in dataclasses.fields(Patent)), None) | {
         "publication_number": "A1",
@@ -270,39 +236,19 @@ def test_missing_and_unreadable_files(tmp_path):
             list(records.read_records(broken, kind))
 
 
-def test_citation_errors(tmp_path):
-    path = tmp_path / "citations.jsonl"
-    path.write_text(json.dumps({"citing": "A"}), encoding="utf-8")
-    with pytest.raises(DataError, match=r"row 1: .*cited"):
-        list(records.read_records(path, Citation))
-    path.write_text(json.dumps({"citing": "A", "cited": "B", "kind": "X"}), encoding="utf-8")
-    with pytest.raises(DataError, match=r"row 1: .*kind"):
-        list(records.read_records(path, Citation))
-
-
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
         (b'{"publication_number": "A\xff", "family_id": "F"}', Patent),
-        (json.dumps(GOOD | {"ipc": [1, 2]}).encode(), Patent),
-        (json.dumps(GOOD | {"title": ["a"]}).encode(), Patent),
         (json.dumps(GOOD | {"claims": [{"number": 1, "text": None}]}).encode(), Patent),
-        (
-            json.dumps(GOOD | {"claims": [{"number": 2, "text": "a", "depends_on": "12"}]}).encode(),
-            Patent,
-        ),
-        (json.dumps(GOOD | {"description": {"background": 5}}).encode(), Patent),
-        (json.dumps(GOOD | {"application_date": 20190101}).encode(), Patent),
-        (b'{"citing": 5, "cited": "B"}', Citation),
+        (json.dumps(GOOD | {"claims": [{"number": 2, "text": "a", "depends_on": "12"}]}).encode(), Patent),
+        (json.dumps(GOOD | {"translations": [None]}).encode(), Patent),
+        (b'{"citing": "A"}', Citation),
         (b'{"citing": "", "cited": "B"}', Citation),
         (b'{"citing": "A", "cited": "B", "claims": [1, true]}', Citation),
         (b'{"citing": "A", "cited": "B", "claims": [1.0]}', Citation),
         (b'{"citing": "A", "cited": "B", "claims": [4294967296]}', Citation),
-        (b'{"citing": "A", "cited": "B", "passages": "page 4"}', Citation),
         (b'{"citing": "A", "cited": "B", "date": "2019-01"}', Citation),
-        (json.dumps(GOOD | {"translations": [{"title": "x"}]}).encode(), Patent),
-        (json.dumps(GOOD | {"translations": [None]}).encode(), Patent),
-        (json.dumps(GOOD | {"languages": {"titel": "de"}}).encode(), Patent),
     ],
 )
 def test_wrong_types_deep_inside_a_record(tmp_path, line, kind):
@@ -348,12 +294,6 @@ def test_the_schema_is_that_of_the_annotations():
     schema = arrow_schema(Thing, 7)
     assert schema.equals(expected)
     assert schema.metadata == {b"patent_mteb.records": b"7"}
-
-
-def test_arrow_round_trip():
-    things = [Thing("a", 1, dt.date(2020, 2, 29), (Part("x", (1, 2)), Part("y")), Part("z", (3,))), Thing("b", -5)]
-    table = pa.Table.from_pylist([dataclasses.asdict(thing) for thing in things], schema=arrow_schema(Thing, 1))
-    assert [record_reader(Thing)(row) for row in table.to_pylist()] == things
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Enriched citations, written by the test with the 22 fields of the API."""
+"""Enriched citations, written by the test with the fields of the API."""
 
 from __future__ import annotations
 
@@ -10,32 +10,6 @@ import pytest
 from patent_mteb.patents.records import Citation
 from patent_mteb.readers import enriched, recognise
 from patent_mteb.readers.items import Note, Skipped
-
-FIELDS = (
-    *(
-        "patentApplicationNumber",
-        "publicationNumber",
-        "citedDocumentIdentifier",
-        "countryCode",
-        "kindCode",
-        "citationCategoryCode",
-    ),
-    *(
-        "relatedClaimNumberText",
-        "passageLocationText",
-        "officeActionDate",
-        "officeActionCategory",
-        "examinerCitedReferenceIndicator",
-    ),
-    *(
-        "applicantCitedExaminerReferenceIndicator",
-        "nplIndicator",
-        "qualitySummaryText",
-        "inventorNameText",
-        "groupArtUnitNumber",
-    ),
-    *("workGroupNumber", "techCenter", "createDateTime", "createUserIdentifier", "obsoleteDocumentIdentifier", "id"),
-)
 
 
 def record(**values):
@@ -53,7 +27,7 @@ def record(**values):
         "nplIndicator": False,
         "qualitySummaryText": "AOK",
     }
-    return dict.fromkeys(FIELDS) | usual | values
+    return {"publicationNumber": None, "kindCode": None} | usual | values
 
 
 ROWS = [
@@ -80,19 +54,14 @@ FIRST = Citation(
 
 @pytest.mark.parametrize("answers", [False, True])
 def test_records_become_citations_of_applications(tmp_path, answers):
-    assert len(FIELDS) == 22
     lines = [{"response": {"numFound": len(ROWS), "docs": ROWS}}] if answers else ROWS
     (path := tmp_path / "citations.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert recognise(path).name == "uspto-citations"
     items = list(enriched.READER.read(path))
     first, second, third = [item for item in items if isinstance(item, Citation)]
     assert first == FIRST
-    assert (second.citing, second.category, second.claims, second.passages) == (
-        "application US15000001",
-        "Y",
-        (1, 7),
-        (),
-    )
+    got = (second.citing, second.category, second.claims, second.passages)
+    assert got == ("application US15000001", "Y", (1, 7), ())
     assert third.cited == "FICTITIOUS99X"
     assert [item.reason for item in items if isinstance(item, Skipped)] == [
         "a citation of other literature than patents",

@@ -5,18 +5,15 @@ from __future__ import annotations
 import pytest
 from bulk_counts import BULK, plain, squeezed
 
-from patent_mteb import recipes
 from patent_mteb.errors import DataError
-from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.locations import paragraphs_in
-from patent_mteb.patents.records import Citation, Patent, Relation
+from patent_mteb.patents.records import Patent, Relation
 from patent_mteb.readers import epo
 from patent_mteb.readers.items import Note, Skipped
 from patent_mteb.recipes import open_layout as layout
 
 EPS = BULK / "eps"
 XML, TSV = epo.READERS
-CITED = EPS / "grant_v1-1-B2.xml"
 real = pytest.mark.skipif(not EPS.is_dir(), reason="shared/data/bulk is not here")
 NAMES = sorted(path.name for path in EPS.glob("*.xml"))
 
@@ -72,21 +69,6 @@ def test_the_language_of_the_document_counts_where_there_is_no_english():
 
 
 @real
-def test_dependence_is_the_same_in_three_languages():
-    """Translations of one set refer to the same claims; two translators of the files chose other words."""
-    same = total = 0
-    for path in sorted(EPS.glob("grant*.xml")):
-        (patent,) = of(XML.read(path), Patent)
-        main = {claim.number: claim.depends_on for claim in patent.claims}
-        for translation in patent.translations:
-            for claim in translation.claims:
-                total += 1
-                same += claim.depends_on == main.get(claim.number)
-    assert total > 300
-    assert same / total > 0.98
-
-
-@real
 def test_relations_name_the_application_priorities_parents_and_the_international_publication():
     relations = {(one.number, one.kind, one.related) for name in NAMES for one in of(XML.read(EPS / name), Relation)}
     assert {
@@ -138,18 +120,3 @@ def test_a_row_without_its_columns_is_named(tmp_path):
     (path := tmp_path / "EP1234567.txt").write_text(ROWS + "EP\t1234569\tB1\ten\tTITLE\tPump\n", "utf-8")
     with pytest.raises(DataError, match=r"row 10: 6 columns where .* has 7"):
         list(TSV.read(path))
-
-
-@real
-@pytest.mark.slow
-def test_a_benchmark_judges_the_cited_paragraphs_of_european_documents(tmp_path):
-    patents = [of(XML.read(path), Patent)[0] for path in sorted(EPS.glob("*.xml"))]
-    passages = ("* paragraph [0002] - paragraph [0003] *", "figure 2")
-    citation = Citation("EP2007181A2", "EP0546210B2", "X", "examiner", (1,), passages, "search", "EP")
-    recipes.run("open_ep", Collection(patents, [citation]), tmp_path, ("first=2008-01-01", "last=2008-12-31"))
-    place = tmp_path / "PatentOpenEP"
-    subset = layout.read_subset(place / "passages", place / "claims")
-    assert subset.qrels == {"EP2007181A2#1": {"EP0546210B2#2": 3, "EP0546210B2#3": 3}}
-    (cited,) = (one for one in patents if one.publication_number == "EP0546210B2")
-    letters = "".join(dict(zip(cited.paragraphs, cited.description.lines(), strict=True))[2].split())
-    assert any(squeezed(one) == letters for one in plain(CITED.read_bytes()).xpath("//p[@num='0002']"))

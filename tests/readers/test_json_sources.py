@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 import json
 
 import polars as pl
@@ -112,20 +113,17 @@ def test_hupd_applications_become_records(tmp_path, form):
     assert (patent.ipc, patent.cpc, patent.inventors) == (("F04B",), ("F04B", "G06F"), ("Min Li",))
     assert [claim.depends_on for claim in patent.claims] == [(), (1,)]
     sections = patent.description
-    assert (sections.background, sections.summary, sections.detailed) == (
-        "Pumps leak.",
-        "This one does not.",
-        "FIG. 1 shows it.",
-    )
+    got = (sections.background, sections.summary, sections.detailed)
+    assert got == ("Pumps leak.", "This one does not.", "FIG. 1 shows it.")
 
 
 GOOGLE = {
     "publication_number": "US-8930553-B2", "application_number": "US-201213648029-A", "country_code": "US", "kind_code": "B2",
-    "family_id": "50432300", "title_localized": [{"text": "Pump", "language": "en", "truncated": False}],
+    "family_id": "50432300", "title_localized": [{"text": "Pumpe", "language": "de"}, {"text": "Pump", "language": "en"}],
     "abstract_localized": [{"text": "A pump.", "language": "en", "truncated": False}],
     "claims_localized": [{"text": "1. A pump. 2. The pump of claim 1.", "language": "en", "truncated": False}],
-    "description_localized": [{"text": "Pumps leak.", "language": "en", "truncated": False}],
-    "publication_date": 20150106, "filing_date": 20121009, "grant_date": 20150106, "priority_date": 0,
+    "description_localized": [{"text": "BACKGROUND\nPumps leak.\nSUMMARY\nOurs does not.", "language": "en", "truncated": False}],
+    "inventor_harmonized": [{"name": "LI MIN", "country_code": "US"}], "publication_date": 20150106, "filing_date": 20121009, "grant_date": 20150106, "priority_date": 0,
     "ipc": [{"code": "G06F15/16", "inventive": True, "first": True, "tree": []}], "cpc": [{"code": "H04L65/1066", "inventive": True}],
     "citation": [
         {"publication_number": "US-7844851-B2", "application_number": "", "npl_text": "", "type": "X", "category": "SEA", "filing_date": 0},
@@ -134,22 +132,22 @@ GOOGLE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+@pytest.mark.parametrize("form", ["parquet", "jsonl", "jsonl.gz"])
 def test_google_publications_are_read_nested(tmp_path, form):
     path = tmp_path / f"publications.{form}"
     if form == "parquet":
         pl.DataFrame([GOOGLE]).write_parquet(path)
     else:
         lines(path, {name: str(value) if isinstance(value, int) else value for name, value in GOOGLE.items()})
+    if form.endswith(".gz"):
+        path.write_bytes(gzip.compress(path.read_bytes()))
     items = read(path, "bigquery")
     (patent,) = of(items, Patent)
     assert (patent.publication_number, patent.family_id, patent.title) == ("US8930553B2", "50432300", "Pump")
+    assert (patent.languages.title, patent.translations[0].title, patent.inventors) == ("en", "Pumpe", ("LI MIN",))
+    assert patent.description.summary == "SUMMARY\nOurs does not."
     assert (str(patent.publication_date), patent.priority_date, patent.ipc) == ("2015-01-06", None, ("G06F15/16",))
     assert [claim.depends_on for claim in patent.claims] == [(), (1,)]
     (citation,) = of(items, Citation)
-    assert (citation.cited, citation.category, citation.phase, citation.origin) == (
-        "US7844851B2",
-        "X",
-        "SEA",
-        "examiner",
-    )
+    got = (citation.cited, citation.category, citation.phase, citation.origin)
+    assert got == ("US7844851B2", "X", "SEA", "examiner")

@@ -6,19 +6,12 @@ import csv
 import datetime as dt
 from collections import Counter
 
-import open_us_patents as world
 import pytest
-from open_us_patents import D1, D2, Q1
 
-from patent_mteb import cli
 from patent_mteb.errors import DataError
-from patent_mteb.experiments import editions
-from patent_mteb.patents.collection import read_collection
 from patent_mteb.patents.records import Citation
 from patent_mteb.readers import office_actions, recognise
-from patent_mteb.readers.importing import import_files
 from patent_mteb.readers.items import Note, Skipped
-from patent_mteb.recipes.beir import read_qrels
 
 _FLAGS = (
     "uspc_class uspc_subclass header_missing fp_missing rejection_fp_mismatch closing_missing rejection_101"
@@ -150,43 +143,3 @@ def test_a_missing_table_and_another_table_are_one_clear_error(folder):
     assert recognise(other) is not office_actions.READER
     with pytest.raises(DataError, match="not a table of the Office Action Research Dataset"):
         list(office_actions.READER.read(other))
-
-
-@pytest.mark.slow
-def test_a_folder_is_imported_with_its_counts(folder, tmp_path, capsys):
-    out = tmp_path / "records"
-    assert cli.main(["data", "import", *map(str, sorted(folder.glob("*.csv"))), "--out", str(out)]) == 0
-    assert len(read_collection(out).citations) == len(naive())
-    printed = " ".join("".join(capsys.readouterr()).split())
-    assert "no application number" in printed and "several documents under the section" in printed
-
-
-@pytest.mark.slow
-def test_an_edition_is_built_from_it(tmp_path):
-    """Sections 102 and 103 are X and Y, and claims are those of the only document under a section."""
-    number = world.PATENTS[0].application_number.removeprefix("US")
-    tables = {
-        "office_actions": [OFFICE_ACTIONS[0], [number, "A1", "CTNF", "2021-05-01", "2853", *["0"] * 18]],
-        "rejections": [
-            REJECTIONS[0],
-            [number, "A1", "102", "a", "1,2", "0", "0", "0", "0"],
-            [number, "A1", "103", "a", "3", "0", "0", "0", "0"],
-        ],
-        "citations": [
-            CITATIONS[0],
-            [number, "US 2010/0000001", "2010000001", "A1", "102", "a", "1", "0", "1"],
-            [number, "US 2015/0000002", "2015000002", "A1", "103", "a", "1", "0", "1"],
-        ],
-    }
-    write(tmp_path, tables)
-    import_files(sorted(tmp_path.glob("*.csv")), tmp_path / "records")
-    citations = read_collection(tmp_path / "records").citations
-    editions.build(world.collection(world.PATENTS, list(citations)), tmp_path / "edition", "2021")
-    folder = tmp_path / "edition" / "PatentOpenUS"
-    assert read_qrels(folder / "qrels" / "test.tsv")[0] == {Q1: {D1: 3, D2: 2}}
-    assert read_qrels(folder / "claims" / "qrels" / "test.tsv")[0] == {
-        f"{Q1}#1": {D1: 3, D2: 0},
-        f"{Q1}#2": {D1: 3, D2: 0},
-        f"{Q1}#3": {D1: 0, D2: 2},
-    }
-    assert len(editions.sources_of(tmp_path / "records")) == 3

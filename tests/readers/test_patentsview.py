@@ -92,12 +92,8 @@ def test_the_tables_of_a_folder_are_joined(folder):
         (2, "The pump of claim 1.", (1,)),
     ]
     assert first.description.background == "BACKGROUND\nPumps leak."
-    assert (second.publication_number, second.abstract, second.claims, second.family_id) == (
-        "US8930555B1",
-        "Seals.",
-        (),
-        "US8930555B1",
-    )
+    got = (second.publication_number, second.abstract, second.claims, second.family_id)
+    assert got == ("US8930555B1", "Seals.", (), "US8930555B1")
     assert [(item.number, item.place, item.reason) for item in items if isinstance(item, Skipped)] == [
         ("D0712345", "row 3", "not a utility patent (design)"),
         ("8930554", "row 4", "a withdrawn patent"),
@@ -122,9 +118,6 @@ def test_a_folder_is_imported_as_a_whole(folder, tmp_path):
         counts.update(account.records)
     assert counts == {"patents": 3, "citations": 3, "relations": 3}
     assert read(folder, "pg_granted_pgpubs_crosswalk") == [Relation("US8930553", "US2014101323A1", "pre-grant")]
-
-
-HEADER = "patent_id\tpatent_type\tpatent_date\tpatent_title\twipo_kind\twithdrawn"
 
 
 @pytest.mark.parametrize(

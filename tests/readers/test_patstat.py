@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import csv
-import zipfile
 
 import pytest
 
 from patent_mteb.errors import DataError
-from patent_mteb.patents.records import Citation, Patent, Relation, read_records
+from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import recognise
 from patent_mteb.readers.importing import import_files
 from patent_mteb.readers.items import Skipped
@@ -85,11 +84,8 @@ def read(folder, name, kind):
 
 def test_publications_take_texts_codes_and_families_of_their_application(folder):
     first, second = read(folder, "tls211_part01", Patent)
-    assert (first.publication_number, second.publication_number, first.family_id) == (
-        "EP1000000A1",
-        "EP1000000B1",
-        "19768124",
-    )
+    got = (first.publication_number, second.publication_number, first.family_id)
+    assert got == ("EP1000000A1", "EP1000000B1", "19768124")
     assert (first.title, first.abstract, first.languages.abstract) == ('Bricks, "green"', "Des briques", "fr")
     assert (first.ipc, first.cpc, first.application_number) == (("B28B5/02", "A01D57/24"), ("B28B5/022",), "EP99203729")
     other, alone = read(folder, "tls211_part02", Patent)
@@ -139,25 +135,3 @@ def test_what_is_missing_is_named(folder):
     (folder / "tls211_x.csv").write_text("appln_id,publn_auth,publn_nr,publn_kind\n")
     with pytest.raises(DataError, match="column 'prior_appln_id' is missing"):
         read(folder, "tls204_appln_prior", Relation)
-
-
-@pytest.mark.slow
-def test_zipped_tables_give_the_records_of_unpacked_ones(folder, tmp_path):
-    import_files([folder], tmp_path / "unpacked")
-    (zips := tmp_path / "zips").mkdir()
-    for path in sorted(folder.glob("*.csv")):
-        with zipfile.ZipFile(zips / f"{path.stem}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.write(path, path.name)
-    done = import_files([zips], tmp_path / "zipped")
-    assert not done.unknown
-    for name, kind in (("patents", Patent), ("citations", Citation), ("relations", Relation)):
-        zipped, unpacked = (list(read_records(tmp_path / place / name, kind)) for place in ("zipped", "unpacked"))
-        assert zipped == unpacked != []
-    whole = (zips / "tls211_part01.zip").read_bytes()
-    for content, said in (
-        (whole[: len(whole) // 2], "not a complete zip file"),
-        (whole.replace(b"PK\x03\x04\x14", b"PK\x03\x04\x15", 1)[:40], "not a complete zip file"),
-    ):
-        (zips / "tls211_part01.zip").write_bytes(content)
-        with pytest.raises(DataError, match=said):
-            import_files([zips], tmp_path / "broken", "patstat-tables")

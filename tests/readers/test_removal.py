@@ -1,9 +1,5 @@
 """Inputs and publications that are removed or replaced, and what the preview of an import says and asks."""
 
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -170,32 +166,3 @@ def test_a_terminal_is_asked_only_where_values_alone_decide(tmp_path, monkeypatc
     assert len(asked) == 1, "its names say what they are"
     answering(monkeypatch, "")
     assert cli.main([*words[:-1], str(tmp_path / "again")]) == 0
-
-
-@pytest.mark.slow
-def test_two_imports_at_once_and_an_interrupted_join_lose_nothing(tmp_path):
-    header = "Publication Number,Title,Abstract\n"
-    for name, first in (("a", 0), ("b", 2000)):
-        rows = [f"US{7000000 + n}B2,{name} {n},{'A pump. ' * 50}\n" for n in range(first, first + 4000)]
-        (tmp_path / f"{name}.csv").write_text(header + "".join(rows))
-    root = tmp_path / "root"
-    command = [sys.executable, "-m", "patent_mteb.cli", "data", "import", "--yes"]
-
-    def start(name):
-        words = [*command, str(tmp_path / f"{name}.csv"), "--out", str(root), "--workers", "1"]
-        return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-    both = [start("a"), start("b")]
-    errors = [one.communicate()[1] for one in both]
-    assert sorted(one.returncode for one in both) in ([0, 0], [0, 2])
-    assert all("another import writes here" in error for one, error in zip(both, errors, strict=True) if one.returncode)
-    for seconds in (0.6, 1.2, 1.8, 2.4):  # while it starts, reads or joins
-        running = start("b")
-        time.sleep(seconds)
-        running.send_signal(signal.SIGINT)
-        running.communicate()
-    import_files([tmp_path / "a.csv", tmp_path / "b.csv"], root)
-    found = titles(root)
-    assert len(found) == 6000
-    counts = [sum(title.startswith(name) for title in found.values()) for name in "ab"]
-    assert counts in ([2000, 4000], [4000, 2000]), "the later one of the two corrects the earlier one"

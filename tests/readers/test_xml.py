@@ -14,7 +14,7 @@ from patent_mteb import files
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import READERS, recognise, xml
-from patent_mteb.readers.importing import import_files
+from patent_mteb.readers.importing import import_files, remove
 from patent_mteb.readers.items import Note, Skipped
 from patent_mteb.readers.records_directory import SET_ASIDE, read_accounts
 
@@ -84,6 +84,8 @@ def test_a_malformed_document_is_saved_and_its_neighbours_are_read(tmp_path, wha
     assert aside.read_text("utf-8") == xml.shown(raw)
     assert account.left_out[reason].examples == [f"document 2 ({aside.relative_to(tmp_path / 'records').as_posix()})"]
     assert read_accounts(tmp_path / "records")[account.part] == account
+    remove(["ipg.xml"], tmp_path / "records")
+    assert not aside.exists()
 
 
 def test_external_entities_are_not_fetched(tmp_path):

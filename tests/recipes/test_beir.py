@@ -45,88 +45,61 @@ def test_beir_reads_what_we_write(folder):
     assert qrels == QRELS
 
 
-def edit(folder, name, old, new, encoding="utf-8"):
+def edit(folder, name, old, new):
     path = folder / name
-    path.write_bytes(path.read_text("utf-8").replace(old, new).encode(encoding))
+    path.write_text(path.read_text("utf-8").replace(old, new), "utf-8")
 
 
-BROKEN = {
-    "missing qrels": (lambda f: (f / "qrels/test.tsv").unlink(), r"qrels/test.tsv: the file is missing"),
-    "missing corpus": (lambda f: (f / "corpus.jsonl").unlink(), r"corpus.jsonl: the file is missing"),
-    "duplicate document": (
-        lambda f: edit(f, "corpus.jsonl", '"d2"', '"d1"'),
-        r"corpus.jsonl, row 2: document id 'd1' occurs twice",
-    ),
-    "duplicate query": (
-        lambda f: edit(f, "queries.jsonl", '"d2"', '"q1"'),
-        r"queries.jsonl, row 2: query id 'q1' occurs twice",
-    ),
-    "unknown document": (
-        lambda f: edit(f, "qrels/test.tsv", "q1\td2", "q1\td9"),
-        r"test.tsv, row 3: judgement of the unknown document 'd9'",
-    ),
-    "unknown query": (
-        lambda f: edit(f, "qrels/test.tsv", "q1\td1", "q9\td1"),
-        r"test.tsv, row 2: judgement for the unknown query 'q9'",
-    ),
-    "judged twice": (
-        lambda f: edit(f, "qrels/test.tsv", "q1\td2\t0", "q1\td1\t0"),
-        r"test.tsv, row 3: the pair 'q1', 'd1' occurs twice \(first in row 2\)",
-    ),
-    "empty corpus": (lambda f: (f / "corpus.jsonl").write_text(""), r"corpus.jsonl: the corpus is empty"),
-    "no queries": (lambda f: (f / "queries.jsonl").write_text("\n"), r"queries.jsonl: there are no queries"),
-    "nothing relevant": (
-        lambda f: (f / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t0\n"),
-        r"no judgement is positive",
-    ),
-    "malformed JSON": (
-        lambda f: edit(f, "corpus.jsonl", '{"_id": "d2"', '{"_id": "d2'),
-        r"corpus.jsonl, row 2: malformed JSON",
-    ),
-    "not an object": (lambda f: (f / "queries.jsonl").write_text('["q1"]\n'), r"queries.jsonl, row 1: a JSON list"),
-    "missing field": (
-        lambda f: edit(f, "queries.jsonl", '"text"', '"txt"'),
-        r"queries.jsonl, row 1: field 'text' is missing",
-    ),
-    "wrong type": (
-        lambda f: edit(f, "corpus.jsonl", '"d1"', "17"),
-        r"corpus.jsonl, row 1: field '_id' is a int \(17\), not a string",
-    ),
-    "not UTF-8": (
-        lambda f: edit(f, "corpus.jsonl", "x", "x", "latin-1"),
-        r"corpus.jsonl, row 2: not valid UTF-8 \(byte 0xb5",
-    ),
-    "no header": (lambda f: edit(f, "qrels/test.tsv", "query-id", "qid"), r"test.tsv, row 1: the header is"),
-    "two columns": (
-        lambda f: edit(f, "qrels/test.tsv", "q1\td1\t1", "q1\td1"),
-        r"test.tsv, row 2: 2 columns instead of 3",
-    ),
-    "score no integer": (
-        lambda f: edit(f, "qrels/test.tsv", "q1\td1\t1", "q1\td1\tyes"),
-        r"test.tsv, row 2: the score 'yes' is not an integer",
-    ),
-    "metadata twice": (
-        lambda f: pq.write_table(pa.table({"_id": ["d1", "d1"]}), f / "metadata.parquet"),
-        r"metadata.parquet, row 2: _id 'd1' occurs twice",
-    ),
-    "metadata type": (
-        lambda f: pq.write_table(pa.table({"_id": [1]}), f / "metadata.parquet"),
-        r"metadata.parquet: column '_id' has type int64, expected string",
-    ),
-    "views damaged": (
-        lambda f: (f / "views.parquet").write_bytes(b"PAR1 nothing"),
-        r"views.parquet: not a readable parquet file",
-    ),
-}
+CORPUS_FILE, QUERY_FILE, QRELS_FILE = "corpus.jsonl", "queries.jsonl", "qrels/test.tsv"
 
 
-@pytest.mark.parametrize("kind", BROKEN)
-def test_what_cannot_be_used_is_named(folder, kind):
-    breaks, message = BROKEN[kind]
-    breaks(folder)
-    with pytest.raises(DataError, match=message) as caught:
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        (CORPUS_FILE, '"d2"', '"d1"', "row 2: document id 'd1' occurs twice"),
+        (QUERY_FILE, '"d2"', '"q1"', "row 2: query id 'q1' occurs twice"),
+        (QRELS_FILE, "q1\td2", "q1\td9", "row 3: judgement of the unknown document 'd9'"),
+        (QRELS_FILE, "q1\td1", "q9\td1", "row 2: judgement for the unknown query 'q9'"),
+        (QRELS_FILE, "q1\td2\t0", "q1\td1\t0", r"row 3: the pair 'q1', 'd1' occurs twice \(first in row 2\)"),
+        (CORPUS_FILE, '{"_id": "d2"', '{"_id": "d2', "row 2: malformed JSON"),
+        (QUERY_FILE, '"text"', '"txt"', "row 1: field 'text' is missing"),
+        (CORPUS_FILE, '"d1"', "17", r"row 1: field '_id' is a int \(17\), not a string"),
+        (QRELS_FILE, "query-id", "qid", "row 1: the header is"),
+        (QRELS_FILE, "q1\td1\t1", "q1\td1", "row 2: 2 columns instead of 3"),
+        (QRELS_FILE, "q1\td1\t1", "q1\td1\tyes", "row 2: the score 'yes' is not an integer"),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_named(folder, name, old, new, message):
+    edit(folder, name, old, new)
+    with pytest.raises(DataError, match=f"{name.rpartition('/')[2]}, {message}") as caught:
         read_beir(folder)
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (QRELS_FILE, None, "the file is missing"),
+        (CORPUS_FILE, None, "the file is missing"),
+        (CORPUS_FILE, b"", "the corpus is empty"),
+        (QUERY_FILE, b"\n", "there are no queries"),
+        (QUERY_FILE, b'["q1"]\n', "row 1: a JSON list"),
+        (CORPUS_FILE, b'{"_id": "d1", "text": "\xb5"}', r"row 1: not valid UTF-8 \(byte 0xb5"),
+        (QRELS_FILE, b"query-id\tcorpus-id\tscore\nq1\td1\t0\n", "no judgement is positive"),
+        ("metadata.parquet", {"_id": ["d1", "d1"]}, "row 2: _id 'd1' occurs twice"),
+        ("metadata.parquet", {"_id": [1]}, "column '_id' has type int64, expected string"),
+        ("views.parquet", b"PAR1 nothing", "not a readable parquet file"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(folder, name, content, message):
+    (folder / name).unlink(missing_ok=True)
+    if isinstance(content, bytes):
+        (folder / name).write_bytes(content)
+    elif content:
+        pq.write_table(pa.table(content), folder / name)
+    with pytest.raises(DataError, match=message) as caught:
+        read_beir(folder)
+    assert caught.value.remedy and name.rpartition("/")[2] in str(caught.value)
 
 
 def test_what_is_odd_is_counted_and_the_rest_goes_on(folder):

@@ -66,19 +66,8 @@ def test_one_directory_has_one_name(tmp_path, capsys, monkeypatch):
     root = tmp_path / "my pumps"
 
     def build(*more):
-        return cli.main(
-            [
-                "data",
-                "build",
-                "sophia",
-                str(tmp_path / "p.parquet"),
-                str(tmp_path / "c.parquet"),
-                str(root),
-                "--set",
-                *SOPHIA,
-                *more,
-            ]
-        )
+        files = [str(path) for path in (tmp_path / "p.parquet", tmp_path / "c.parquet", root)]
+        return cli.main(["data", "build", "sophia", *files, "--set", *SOPHIA, *more])
 
     assert build("--owner", "Acme Corp.") == 0
     assert dataset.read(root).name == "MyPumps"

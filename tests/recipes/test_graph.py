@@ -21,18 +21,6 @@ def test_publications_of_a_family_are_one_node():
     assert graph.linked("A") == {"B"} and graph.linked("C") == graph.linked("unknown") == set()
 
 
-def test_nothing_cited():
-    graph = family_graph([], FAMILY_OF)
-    assert (graph.cites, graph.cited_by, graph.n_edges, graph.n_pairs, graph.n_unknown, graph.n_self) == (
-        {},
-        {},
-        0,
-        0,
-        0,
-        0,
-    )
-
-
 def test_the_sample_counted_naively():
     patents, citations = sample.load()
     family_of = {patent.publication_number: patent.family_id for patent in patents[::2]}

@@ -41,7 +41,7 @@ DROPPING = [
 @pytest.fixture(scope="module")
 def some():
     patents, citations = sample.load()
-    patents = patents[:200]
+    patents = patents[:100]
     numbers = {one.publication_number for one in patents}
     return patents, [one for one in citations if {one.citing, one.cited} <= numbers]
 
@@ -68,7 +68,7 @@ def test_a_field_that_no_record_has_is_named(recipe, need, some, tmp_path):
     with pytest.raises(DataError) as caught:
         recipes.run(recipe, Collection(bare, citations), tmp_path, FREE.get(recipe, []))
     if need.field == "date":  # what has none is in no year
-        assert "filed in the years 2021 to 2022: 200 -> 0" in caught.value.problem
+        assert "filed in the years 2021 to 2022: 100 -> 0" in caught.value.problem
     else:
         assert f"0 have {need.field}" in caught.value.problem and f"with {need.field}: " in caught.value.problem
         assert f"add {need.field}" in caught.value.remedy and ("--set require=" in caught.value.remedy) == (
@@ -119,6 +119,6 @@ def test_dapfam_names_the_most_citations_and_draws_queries(some, tmp_path):
     message = r"with at least 100 citations: \d+ -> 0\).*lower min_citations \(the most that a family has is \d+\)"
     with pytest.raises(DataError, match=message):
         recipes.run("dapfam", Collection(patents, citations), tmp_path)
-    log = recipes.run("dapfam", Collection(patents, citations), tmp_path, ["min_citations=1", "queries=20"])
+    log = recipes.run("dapfam", Collection(patents, citations), tmp_path, ["min_citations=1", "queries=10"])
     (step,) = [step for step in log.steps if step.name == "queries, stratified by year and IPC section"]
-    assert step.rows_in > step.rows_out == 20 and "min_citations is 1 instead of 100" in log.deviations
+    assert step.rows_in > step.rows_out == 10 and "min_citations is 1 instead of 100" in log.deviations

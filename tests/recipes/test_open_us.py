@@ -9,6 +9,8 @@ from open_us_patents import D1, D2, D3, D4, D5, D6, D7, Q1, Q2
 
 from patent_mteb import recipes
 from patent_mteb.errors import DataError
+from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.on_disk import DiskList, stored
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.beir import read_beir
@@ -65,12 +67,8 @@ def test_what_is_known_of_each_judgement(tmp_path):
     _, place = built(tmp_path)
     said = layout.read_judgements(place, set(world.QRELS))
     row = said[Q1, D1]
-    assert (row["letter"], row["origins"], row["phases"], row["units"]) == (
-        "X",
-        ["examiner"],
-        ["CTFR", "CTNF"],
-        ["2800"],
-    )
+    got = (row["letter"], row["origins"], row["phases"], row["units"])
+    assert got == ("X", ["examiner"], ["CTFR", "CTNF"], ["2800"])
     assert (said[Q1, D3]["letter"], said[Q1, D3]["origins"]) == ("A", ["applicant"])
     assert said[Q2, D7]["units"] == ["3700"]
     of_claims = layout.read_judgements(place / "claims", {f"{Q1}#3"})
@@ -96,11 +94,15 @@ def test_without_letters_what_examiners_cited_on_grants_counts_in_one_grade(tmp_
     assert not (place / "claims").exists()
 
 
-def test_samples_depend_on_numbers_only(tmp_path):
+def test_samples_depend_on_numbers_only_and_records_may_be_in_files(tmp_path):
     rules = (*RULES, "documents=5", "queries=1")
     _, place = built(tmp_path / "one", rules)
-    _, again = built(tmp_path / "two", rules, patents=world.PATENTS[::-1], citations=world.CITATIONS[::-1])
+    turned = world.collection(world.PATENTS[::-1], world.CITATIONS[::-1])
+    in_files = Collection(stored(iter(turned.patents)), DiskList(turned.citations))
+    recipes.run("open_us", in_files, tmp_path / "two", rules)
+    again = tmp_path / "two" / place.name
     files = {path.relative_to(place): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    assert len(files) > 5
     assert files == {path.relative_to(again): path.read_bytes() for path in again.rglob("*") if path.is_file()}
     tables = read_beir(place)
     assert len(tables.queries) == 1

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 
 import polars as pl
 import pytest
+from released_layouts import PATENTEB
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Claim, Patent
@@ -133,26 +134,7 @@ def truth(records):
 
 @pytest.mark.slow
 def test_every_table_has_exactly_the_published_columns(built, table):
-    """Transcribed from the data cards once more, in the published order."""
-    triplet = ["q", "neg", "pos", "pos_link_type", "neg_computed_domain", "objective", "q_text", "pos_text", "neg_text"]
-    pair = ["first_ipcr3", "label", "q", "t", "text1", "text2", "first_ipcr3_count"]
-    published = {
-        "retrieval_IN": triplet,
-        "retrieval_MIXED": triplet,
-        "retrieval_OUT": triplet,
-        "title2full": ["first_ipcr3", "q", "title", "full_text", "first_ipcr3_count"],
-        "problem2full": ["first_ipcr3", "q", "problem", "full_text", "first_ipcr3_count"],
-        "problem2solution": ["first_ipcr3", "q", "problem", "solution", "first_ipcr3_count"],
-        "effect2full": ["q", "effect", "full_text"],
-        "effect2substance": ["q", "effect", "substance"],
-        "class_text2ipc3": ["first_ipcr3", "label", "q", "text", "first_ipcr3_count"],
-        "class_bloom": ["q", "text", "label"],
-        "class_nli_oldnew": ["first_ipcr3", "label", "q", "t", "q_text", "t_text", "first_ipcr3_count"],
-        "para_problem": pair,
-        "para_solution": pair,
-        "clusters_ext_full_ipc": ["q", "text", "cluster_id"],
-        "clusters_inventor": ["q", "text", "cluster_id"],
-    }
+    published = {task: columns.split() for task, columns in PATENTEB.items()}
     for task, columns in published.items():
         frame = table(task)
         assert frame.columns == columns == list(COLUMNS[task])
@@ -174,13 +156,6 @@ def test_same_bytes_whatever_the_order(records, built, tmp_path):
     build(patents[::-1], citations[::-1], tmp_path, PARAMS)
     for name in built[1].files:
         assert (tmp_path / name).read_bytes() == (built[0] / name).read_bytes(), name
-
-
-@pytest.mark.slow
-def test_another_seed_draws_otherwise(records, built, tmp_path):
-    build(*records, tmp_path, dataclasses.replace(PARAMS, seed=1))
-    name = "datalyes/retrieval_IN/test/data.parquet"
-    assert (tmp_path / name).read_bytes() != (built[0] / name).read_bytes()
 
 
 def test_texts(table, truth):
@@ -208,16 +183,15 @@ class TestSplits:
             assert row["first_ipcr3"] == row["label"]
         assert sum(frame.group_by("label").agg(pl.col("first_ipcr3_count").first())["first_ipcr3_count"]) == 420
 
-    def test_shares_by_class(self, records, tmp_path):
-        build(*records, tmp_path, dataclasses.replace(PARAMS, split=(0.8, 0.1, 0.1), released_train=1.0))
-        frames = [
-            pl.read_parquet(tmp_path / f"datalyes/class_text2ipc3/{split}/data.parquet") for split in ("train", "test")
-        ]
+    def test_shares_by_class(self, table):
+        """Of each class a tenth is kept for validation, six for the test; a share of the others is released."""
+        train, test = (table("class_text2ipc3", split) for split in ("train", "test"))
         for label in CLASSES:
-            size = frames[0].filter(pl.col("label") == label)["first_ipcr3_count"][0]
-            train, test = (frame.filter(pl.col("label") == label).height for frame in frames)
-            assert test == round(size * 0.1)
-            assert train == size - 2 * round(size * 0.1)
+            size = test.filter(pl.col("label") == label)["first_ipcr3_count"][0]
+            n_test, n_validation = round(size * 0.6), round(size * 0.1)
+            assert test.filter(pl.col("label") == label).height == n_test
+            released = round(PARAMS.released_train * (size - n_test - n_validation))
+            assert train.filter(pl.col("label") == label).height == released
 
     def test_no_family_straddles(self, table):
         test, train = (set(table("class_text2ipc3", split)["q"]) for split in ("test", "train"))
@@ -227,15 +201,6 @@ class TestSplits:
                 for name in {"q", "t", "pos", "neg"} & set(columns):
                     assert set(table(task)[name]) <= test, (task, name)
         assert set(table("class_nli_oldnew", "train")["q"]).isdisjoint(test)
-
-    @pytest.mark.slow
-    def test_released_share_keeps_every_label(self, records, table, tmp_path):
-        build(*records, tmp_path, dataclasses.replace(PARAMS, released_train=1.0))
-        everything = pl.read_parquet(tmp_path / "datalyes/class_text2ipc3/train/data.parquet")
-        released = table("class_text2ipc3", "train")
-        for label, size in Counter(everything["label"]).items():
-            assert released.filter(pl.col("label") == label).height == round(0.8 * size)
-        assert set(released["q"]) < set(everything["q"])
 
 
 class TestRetrieval:
@@ -503,10 +468,14 @@ class TestClusters:
 class TestFilters:
     def test_each_filter_counts(self, records, tmp_path):
         patents, citations = records
+        broken = {"000-fam": {"claims": ()}, "001-fam": {"ipc": ("nonsense",)}, "002-fam": {"application_date": None}}
+        patents = [dataclasses.replace(patent, **broken.get(patent.family_id, {})) for patent in patents]
         params = dataclasses.replace(PARAMS, min_year=1995, min_cited_by=1, max_family_size=1, max_words=36)
         log = build(patents, citations, tmp_path, params)
         steps = {step.name: step for step in log.steps}
         assert steps["publications into families"].rows_out == 420
+        fields = [steps[f"with {name}"] for name in ("claims", "ipc", "filing_date")]
+        assert [(step.rows_in, step.rows_out) for step in fields] == [(420, 419), (419, 418), (418, 417)]
         early = sum(dt.date(1990, 1, 1) + dt.timedelta(days=25 * number) < dt.date(1995, 1, 1) for number in range(420))
         assert steps["filed in 1995 or later"].rows_out == 420 - early
         chain = [step for step in log.steps if step.name.startswith(("filed", "of at most", "cited by", "in an IPC3"))]
@@ -517,30 +486,8 @@ class TestFilters:
         assert citing.rows_in == len(citations)
         assert "1 name an unknown publication" in citing.note
 
-    def test_a_small_class_is_left_out(self, records, tmp_path):
-        patents, citations = records
-        few = {f"{number:03d}-fam" for number in range(0, 60, 6)}
-        patents = [patent for patent in patents if int(patent.family_id[:3]) % 6 or patent.family_id in few]
-        log = build(patents, citations, tmp_path, PARAMS)
-        step = next(step for step in log.steps if step.name == "in an IPC3 class of at least 12 families")
-        assert step.rows_in - step.rows_out == 10
-        assert "A21" not in set(pl.read_parquet(tmp_path / "datalyes/class_text2ipc3/test/data.parquet")["label"])
-
     @pytest.mark.slow
-    def test_unusable_families_are_counted_by_reason(self, records, tmp_path):
-        patents, citations = records
-        broken = {"000-fam": {"claims": ()}, "001-fam": {"ipc": ("nonsense",)}, "002-fam": {"application_date": None}}
-        patents = [dataclasses.replace(patent, **broken.get(patent.family_id, {})) for patent in patents]
-        log = build(patents, citations, tmp_path, PARAMS)
-        steps = {step.name: (step.rows_in, step.rows_out) for step in log.steps}
-        assert (
-            steps["with claims"] == (420, 419)
-            and steps["with ipc"] == (419, 418)
-            and steps["with filing_date"] == (418, 417)
-        )
-
-    @pytest.mark.slow
-    def test_what_is_missing_can_be_waived(self, records, tmp_path):
+    def test_what_is_missing_can_be_waived(self, records, built, tmp_path):
         """Review §2: bibliographic data alone. Titles, abstracts, codes and links stay the same; so do the pairs that
         are drawn.
         """
@@ -551,12 +498,11 @@ class TestFilters:
         ):
             build(bare, citations, tmp_path, PARAMS)
         log = build(bare, citations, tmp_path / "bare", dataclasses.replace(PARAMS, require=("title", "abstract")))
-        build(patents, citations, tmp_path / "whole", PARAMS)
         assert not any("class_bloom" in name for name in log.files)
         for name in ("retrieval_IN", "retrieval_MIXED", "retrieval_OUT"):
             one, other = (
-                pl.read_parquet(tmp_path / kind / f"datalyes/{name}/test/data.parquet").select("q", "pos")
-                for kind in ("bare", "whole")
+                pl.read_parquet(root / f"datalyes/{name}/test/data.parquet").select("q", "pos")
+                for root in (tmp_path / "bare", built[0])
             )
             assert one.equals(other) and one.height > 50
 
@@ -568,18 +514,12 @@ class TestFilters:
         few = build(patents, cited, tmp_path / "few", dataclasses.replace(PARAMS, split=(0.8, 0.1, 0.1)))
         (step,) = [step for step in few.steps if step.name == "links within one split"]
         assert step.note.endswith("split=0.3,0.1,0.6 leaves more")
-        more = build(patents, cited, tmp_path / "more", PARAMS)
-        (other,) = [step for step in more.steps if step.name == "links within one split"]
         links = {
             (a[2:7], b[2:7])
             for a, b in ((one.citing, one.cited) for one in cited)
             if a[2:7] != b[2:7] and b != "XX99999A1"
         }
-        assert other.rows_in == step.rows_in == len(links)
-        assert (
-            int(other.note.split("test ")[1].split(";")[0]) > 5 * int(step.note.split("test ")[1].split(";")[0])
-            and ";" not in other.note
-        )
+        assert step.rows_in == len(links)
 
     @pytest.mark.slow
     def test_the_latest_complete_member_speaks_for_the_family(self, records, tmp_path):
@@ -610,30 +550,11 @@ class TestFilters:
         ):
             build(*records, tmp_path, Params())
 
-    def test_shares_must_add_up(self, records, tmp_path):
-        with pytest.raises(ValueError, match="add up"):
-            build(*records, tmp_path, dataclasses.replace(PARAMS, split=(0.8, 0.1, 0.2)))
-
 
 def test_the_defaults_are_the_papers():
     params = Params()
-    assert (params.min_year, params.min_cited_by, params.min_class_families, params.split) == (
-        1980,
-        1,
-        100,
-        (0.8, 0.1, 0.1),
-    )
+    got = (params.min_year, params.min_cited_by, params.min_class_families, params.split)
+    assert got == (1980, 1, 100, (0.8, 0.1, 0.1))
     assert (params.max_positives, params.max_train_rows, params.released_train) == (100, 150_000, 0.2)
     assert (params.cutoff, params.early_years, params.decile) == (dt.date(2023, 6, 20), 5, 0.1)
     assert (params.positive_share, params.ipc_clusters, params.inventor_clusters) == (0.14, (200, 1000), (100, 1000))
-
-
-@pytest.mark.slow
-def test_the_sample_fills_every_table(tmp_path):
-    sample = pytest.importorskip("patent_mteb.sample")
-    log = build(*sample.load(), tmp_path, SAMPLE)
-    assert len(log.files) == 18
-    labels = pl.read_parquet(tmp_path / "datalyes/class_bloom/test/data.parquet")["label"]
-    assert set(labels) == {"early", "late", "normal"}
-    smallest = min(pl.read_parquet(tmp_path / name).height for name in log.files)
-    assert smallest > 20

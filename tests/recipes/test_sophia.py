@@ -14,9 +14,7 @@ from patent_mteb import files
 from patent_mteb.data import loading
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.patents import views
-from patent_mteb.patents.categories import degree
 from patent_mteb.patents.records import Citation, Description, MachineSummaries, Patent
-from patent_mteb.patents.text import clean
 from patent_mteb.recipes import beir
 from patent_mteb.recipes.sophia import REPRESENTATIONS, Params, advantages_and_disadvantages, build, object_of_invention
 
@@ -66,30 +64,6 @@ def test_sentences_keep_their_order_and_abbreviations():
         object_of_invention(text)
         == "An object of the invention is shown in Fig. 1 of the drawings. Another object is peace, e.g. Quiet."
     )
-
-
-@pytest.mark.parametrize(
-    ("category", "expected"),
-    [
-        ("X", "xy"),
-        ("Y", "xy"),
-        ("A", "a"),
-        ("XP", "xy"),
-        ("A;Y", "xy"),
-        ("D, A", "a"),
-        ("i", "xy"),
-        ("", ""),
-        ("P", ""),
-        ("L,O", ""),
-    ],
-)
-def test_degree(category, expected):
-    assert degree(category) == expected
-
-
-def test_degree_of_no_category():
-    with pytest.raises(ValueError, match=r"'XQ'.*unknown letter Q"):
-        degree("XQ")
 
 
 def test_representations_of_one_patent():
@@ -292,16 +266,3 @@ def test_what_is_missing_can_be_waived(tmp_path, monkeypatch):
         mteb.get_task("SophiaClmsRetrieval").load_tables()
     assert mteb.get_task("SophiaAbRetrieval").load_tables().qrels == one.qrels
     assert {edge["category"] for edge in edges} == {""} and {edge["direction"] for edge in edges} == {"cited", "citing"}
-
-
-def test_extraction_on_real_descriptions(real_data):
-    import gzip
-    import json
-
-    with gzip.open(real_data / "pap2pat" / "patents.jsonl.gz", "rt", encoding="utf-8") as lines:
-        texts = [clean(json.loads(line)["description"]) for _, line in zip(range(40), lines, strict=False)]
-    objects = [object_of_invention(text) for text in texts]
-    advantages = [advantages_and_disadvantages(text) for text in texts]
-    assert sum(map(bool, objects)) >= 6 and sum(map(bool, advantages)) >= 15
-    for text, found in zip(texts, objects, strict=True):
-        assert len(found) < 0.2 * len(text)

@@ -5,12 +5,11 @@ import weakref
 from collections import Counter
 
 import bm25s
-import mteb
 import numpy as np
 import pytest
 import Stemmer
 from datasets import Dataset
-from search_calls import METADATA, failures, ranking
+from search_calls import METADATA, ranking
 
 import patent_mteb
 from patent_mteb.errors import DataError, ModelError
@@ -25,17 +24,13 @@ WORDS = [
     "rotating",
     "the",
     "of",
-    "a",
     "x",
     "2024",
     "µm",
-    "°C",
-    "naïve",
     "Straße",
     "İstanbul",
     "foo_bar",
     "don't",
-    "K",
 ]
 
 
@@ -61,7 +56,6 @@ def library(corpus, queries, settings):
     return np.array(scores), retriever
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -71,8 +65,9 @@ def library(corpus, queries, settings):
         BM25Settings(stopwords=None, stemmer="german"),
     ],
 )
-def test_scores_are_those_of_the_library(settings):
-    corpus, queries = zipf_texts(2500, 1), zipf_texts(40, 2)  # more documents than one block of counting holds
+def test_scores_are_those_of_the_library(settings, monkeypatch):
+    monkeypatch.setattr(bm25_module, "_DOCUMENTS_AT_ONCE", 100)
+    corpus, queries = zipf_texts(250, 1), zipf_texts(20, 2)
     expected, retriever = library(corpus, queries, settings)
     index = BM25Index(corpus, settings)
     ((_, weights),) = index.weights
@@ -112,9 +107,8 @@ def test_a_case_worked_out():
     assert twice == pytest.approx({document: 2 * score for document, score in found.items()}, rel=1e-6)
 
 
-@pytest.mark.slow
 def test_tokens_are_those_of_the_regular_expression():
-    for text in [*zipf_texts(200, 3), "a bb c_d _ __ 1 22 x1", "ÀÉ éa ﬁ ²³ ١٢", "\u2160\u216f İ K ſ", ""]:
+    for text in [*zipf_texts(20, 3), "a bb c_d _ __ 1 22 x1", "ÀÉ éa ﬁ ²³ ١٢", "\u2160\u216f İ K ſ", ""]:
         expected = bm25s.tokenize([text], stopwords=None, return_ids=False, show_progress=False)[0]
         index = BM25Index([text], BM25Settings(stopwords=None, stemmer=None))
         assert index.terms([]).shape[1] == len(set(expected))
@@ -175,19 +169,6 @@ def test_only_candidates_of_a_reranking_task_are_ranked():
     assert {query: list(documents) for query, documents in found.items()} == {"q1": ["d2"], "q2": []}
     with pytest.raises(DataError, match="'d9'"):
         ranking(bm25(), corpus, {"q1": "rotor"}, top_ranked={"q1": ["d9"]})
-
-
-def test_agrees_with_the_wrapper_of_mteb_where_documents_match():
-    corpus = {f"d{i}": text for i, text in enumerate(zipf_texts(60, 6))}
-    queries = {f"q{i}": text for i, text in enumerate(zipf_texts(20, 7))}
-    ours, theirs = (
-        ranking(bm25("bm25s"), corpus, queries, 60),
-        ranking(mteb.get_model("mteb/baseline-bm25s"), corpus, queries, 60),
-    )
-    for query in queries:
-        positive = {document: score for document, score in theirs[query].items() if score > 0}
-        assert ours[query] == pytest.approx(positive, rel=1e-5)
-        assert len(theirs[query]) == 60
 
 
 def test_texts_are_read_as_mteb_reads_them():
@@ -257,15 +238,8 @@ def test_bad_settings_are_refused():
 
 
 @pytest.mark.slow
-def test_mock_run():
-    assert failures(mteb.mock_run(bm25("dapfam"))) == {}
-
-
-@pytest.mark.slow
 def test_tasks_on_one_view_share_an_index_and_one_with_fewer_queries_reads_their_rankings(monkeypatch):
-    """Two indices and four searches for twelve tasks of DAPFAM; every ranking as by a model of its own, to the last
-    bit.
-    """
+    """One index and two searches for four tasks of DAPFAM; every ranking as by a model of its own, to the last bit."""
     made = Counter()
 
     class Counted(BM25Index):
@@ -278,39 +252,16 @@ def test_tasks_on_one_view_share_an_index_and_one_with_fewer_queries_reads_their
             return super().terms(texts)
 
     monkeypatch.setattr(bm25_module, "BM25Index", Counted)
-    pairs = [("TA", "TA"), ("TA", "TAC"), ("Title", "TA"), ("TAC", "TAC")]
-    names = [
-        f"PatentDAPFAM{query}To{corpus}{part}Retrieval.sample" for part in ("", "In", "Out") for query, corpus in pairs
-    ]
+    names = [f"PatentDAPFAM{query}ToTA{part}Retrieval.sample" for part in ("", "In") for query in ("TA", "Title")]
     shared = bm25("dapfam")
     for name in names:
         apart = patent_mteb.rank(bm25("dapfam"), name)
         before = Counter(made)
         together = patent_mteb.rank(shared, name)
-        assert made["indices"] - before["indices"] == (name in (names[0], names[1]))
-        assert (made["queries"] > before["queries"]) == ("In" not in name and "Out" not in name)
+        assert made["indices"] - before["indices"] == (name == names[0])
+        assert (made["queries"] > before["queries"]) == ("In" not in name)
         assert (together.query_ids, together.doc_ids) == (apart.query_ids, apart.doc_ids)
         assert np.array_equal(together.docs, apart.docs) and np.array_equal(together.scores, apart.scores)
-
-
-@pytest.mark.slow
-def test_the_whole_benchmark_takes_an_index_a_corpus_view_and_a_search_a_pair_of_views(monkeypatch):
-    """Issue 19: the 72 tasks of DAPFAM are 24 rankings over 6 indices."""
-    made = Counter()
-
-    class Counted(BM25Index):
-        def __init__(self, texts, settings):
-            made["indices"] += 1
-            super().__init__(texts, settings)
-
-    search = BM25._search
-    monkeypatch.setattr(bm25_module, "BM25Index", Counted)
-    monkeypatch.setattr(BM25, "_search", lambda *args: made.update(["rankings"]) or search(*args))
-    tasks, model = patent_mteb.get_tasks("DAPFAM", sample=True), bm25("dapfam")
-    for task in tasks:
-        task.rank(model)
-        task.unload_data()
-    assert len(tasks) == 72 and made == {"indices": 6, "rankings": 24}
 
 
 def test_another_text_of_a_query_a_deeper_search_and_another_setting_are_searched_again():

@@ -55,17 +55,6 @@ def test_every_run_is_in_one_order(values):
         assert run.ordered() is run
 
 
-def test_the_order_is_trec_evals():
-    draw = np.random.default_rng(1)
-    results = {f"q{i}": dict(zip(DOCS, draw.choice(NEAR, 30).tolist(), strict=True)) for i in range(10)}
-    for query, found in Run.from_dict(results).to_dict().items():
-        for place, name in enumerate(found, start=1):
-            measured = pytrec_eval.RelevanceEvaluator({query: {name: 1}}, {"recip_rank"}).evaluate(
-                {query: results[query]}
-            )
-            assert measured[query]["recip_rank"] == pytest.approx(1 / place)
-
-
 def scrambled(run, seed):
     """The run with each row in a random order, gaps among its documents."""
     draw = np.random.default_rng(seed)
@@ -165,9 +154,6 @@ def test_a_document_that_occurs_twice_is_refused():
         ranked_ids(["d1", "d2", "d1"])
 
 
-# ---------------------------------------------------------------- files
-
-
 @pytest.mark.parametrize("values", [None, np.array([0.1, 0.2, 1 / 3]), NEAR], ids=["spread", "tied", "near"])
 def test_a_run_file_gives_back_the_run(tmp_path, values):
     results = {query: found for query, found in drawn(7, values=values).items() if found}
@@ -243,20 +229,6 @@ def test_ranks_of_a_run_file_that_contradict_its_scores_need_a_word_on_what_deci
     of_c = {"score": 1e-3, "-score": -1e-3, "rank": -7}[order]
     assert found == {"q": dict(zip(ranking, scores, strict=True)), "p": {"c": pytest.approx(of_c)}}
     assert "".join(found["q"]) == ranking
-
-
-# ---------------------------------------------------------------- the cache
-
-
-def same(ours, theirs):
-    """Whether two runs are alike in everything that they hold."""
-    assert (ours.query_ids, ours.doc_ids, ours.task) == (theirs.query_ids, theirs.doc_ids, theirs.task)
-    for name in ("docs", "scores", "parts"):
-        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
-    assert (ours.first_stage is None) == (theirs.first_stage is None)
-    if ours.first_stage is not None:
-        assert ours.first_stage.k == theirs.first_stage.k
-        same(ours.first_stage.run, theirs.first_stage.run)
 
 
 def test_all_that_a_run_holds_counts_for_the_memory_of_the_cache():

@@ -19,7 +19,7 @@ from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladeP
 import patent_mteb
 from patent_mteb.errors import ModelError
 from patent_mteb.experiments import run
-from patent_mteb.models import Hybrid, Passages, bm25, load, stored
+from patent_mteb.models import load, stored
 from patent_mteb.models.loading import kind_of_checkpoint
 from patent_mteb.search.engine import engine
 from patent_mteb.search.sparse import SparseSearch
@@ -108,14 +108,6 @@ def test_it_is_run_filed_and_watched_like_any_model(splade, tmp_path):
     assert entry["evidence"]["model"]["weights"] and entry["evidence"]["model"]["behaviour"] == behaviours(
         load(str(splade))
     )
-
-
-@pytest.mark.slow
-def test_other_systems_take_it_as_a_part(splade):
-    model = load(str(splade))
-    assert len(patent_mteb.rank(Hybrid(bm25("dapfam"), model, alpha=0.5), TASK).query_ids) == 39
-    with pytest.raises(ModelError, match="cannot score passages"):
-        Passages(model, 64)
 
 
 def test_weights_that_are_not_finite_are_named(splade):

@@ -9,7 +9,7 @@ import pytest
 import pytrec_eval
 
 from patent_mteb.errors import DataError
-from patent_mteb.search.fusion import RRF, Linear, fuse
+from patent_mteb.search.fusion import Linear, fuse
 from patent_mteb.search.run import Run
 from patent_mteb.search.trec import read_run
 
@@ -144,14 +144,6 @@ def test_equal_scores_contradict_ranks_that_are_not_the_order_of_ids(tmp_path):
         read_run(path)
 
 
-def test_lines_in_any_order_without_ranks_are_ordered_by_scores(tmp_path):
-    results = drawn(lambda draw: draw.integers(0, 50, DEPTH) / 8.0)
-    rows = ((query, document, score) for query, found in results.items() for document, score in found.items())
-    lines = [f"{query} Q0 {document} 0 {score} t\n" for query, document, score in rows]
-    (tmp_path / "lines.run").write_text("".join(lines))
-    assert read_run(tmp_path / "lines.run") == results
-
-
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -171,11 +163,3 @@ def test_ranks_that_order_nothing_are_refused_where_they_decide(tmp_path, lines,
     with pytest.raises(DataError, match=message):
         read_run(path, order="rank")
     assert read_run(path)["q"]["a"] == 3
-
-
-def test_ranks_decide_in_a_fusion_too(tmp_path):
-    results = {"q": {"a": 1.0, "b": 2.0, "c": 5.0}}
-    path = written(tmp_path / "x.run", results, {"q": {"a": 1, "b": 2, "c": 3}})
-    by_rank = Run.load(path, order="rank")
-    assert fuse(by_rank, by_rank, Linear(0.5)).to_dict() == {"q": {"a": 1.0, "b": 0.5, "c": 0.0}}
-    assert list(fuse(by_rank, by_rank, RRF(60)).to_dict()["q"]) == ["a", "b", "c"]
