@@ -49,7 +49,7 @@ for line in sys.argv[1:]:
     if status:
         sys.exit(status)
 """
-WORDS = [
+WORDS = (
     "valve",
     "pump",
     "rotor",
@@ -62,12 +62,8 @@ WORDS = [
     "film",
     "lens",
     "laser",
-    "mirror",
     "gear",
-    "shaft",
-    "bearing",
-    "seal",
-]
+)
 
 
 def without_torch(lines, folder):

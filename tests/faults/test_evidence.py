@@ -151,20 +151,6 @@ class TestDataThatChange:
         with pytest.raises(DataError, match="start again"):  # what this process remembers may be of either state
             mteb.get_task(self.TASK).load_data()
 
-    def test_label_files_between_two_tasks(self, tmp_path, monkeypatch):
-        monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path))
-        monkeypatch.setattr(loading, "_MIXED", set())
-        folder = shutil.copytree(loading.sample_root("wipo_at") / "WIPO-AT", tmp_path / "WIPO-AT")
-        first, second = (mteb.get_task(f"WIPOATEmerging{kind}") for kind in ("Classification", "Clustering"))
-        assert first.source.revision == second.source.revision
-        first.load_data()
-        path = folder / "labels" / "Emerging.parquet"
-        pq.write_table(pq.read_table(path)[:-1], path)
-        with pytest.raises(
-            DataError, match=f"changed after the task was made: they are not those of {first.source.revision}"
-        ):
-            second.load_data()
-
     def test_without_the_variable_under_a_living_task(self, folder, monkeypatch):
         task = mteb.get_task(self.TASK)
         revision = task.source.revision

@@ -232,16 +232,6 @@ def test_a_prune_between_encoding_and_reading_costs_encoding_again(tmp_path):
     assert calls == [5, 5]
 
 
-def test_an_encoder_goes_on_when_its_space_is_pruned(tmp_path):
-    plain, model = HashEncoder(), stored(HashEncoder(), tmp_path)
-    texts = ["a pump", "a valve", "a pump of cooling"]
-    for _ in range(3):
-        np.testing.assert_array_equal(encode(model, texts), encode(plain, texts))
-        EmbeddingStore(tmp_path).prune(older_than_days=0, force=True)
-        assert EmbeddingStore(tmp_path).info() == []
-    assert model.stats.encoded == 9
-
-
 @forks
 def test_a_child_reads_and_writes_although_a_thread_of_its_parent_was_at_it(tmp_path):
     space = EmbeddingStore(tmp_path).space(IDENTITY)

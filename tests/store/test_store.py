@@ -4,7 +4,6 @@ it.
 
 import base64
 import hashlib
-import json
 import logging
 import os
 import time
@@ -62,11 +61,6 @@ def test_a_key_is_the_blake2b_of_context_prompt_and_text():
     keys = hash_texts(texts, "query: ", "task")
     assert keys.shape == (4, 16)
     assert [row.tobytes() for row in keys] == [naive("task", "query: ", text) for text in texts]
-
-
-def test_where_prompt_ends_and_text_begins_matters():
-    variants = [("", "", "abc"), ("", "a", "bc"), ("a", "", "bc"), ("", "ab", "c"), ("a", "b", "c")]
-    assert len({hash_texts([text], prompt, context).tobytes() for context, prompt, text in variants}) == len(variants)
 
 
 # ---------------------------------------------------------------- spaces
@@ -156,23 +150,6 @@ def test_what_is_not_there_or_does_not_fit_is_refused(tmp_path):
         space.contains(np.zeros((1, 16)))
     with pytest.raises(ValueError, match="float64"):
         store.space(IDENTITY, "float64")
-
-
-def test_no_two_identities_share(tmp_path):
-    store = EmbeddingStore(tmp_path)
-    spaces = [
-        store.space({"model": "a", "revision": "1"}),
-        store.space({"model": "a", "revision": "2"}),
-        store.space({"model": "b", "revision": "1"}),
-        store.space({"model": "a", "revision": "1", "settings": {"max_seq_length": 8}}),
-        store.space({"model": "a", "revision": "1"}, "float16"),
-        store.space({"model": "a", "revision": "1"}, ragged=True),
-    ]
-    assert len({space.directory for space in spaces}) == 6
-    spaces[0].append(keys_of("x"), some_vectors(1))
-    assert [len(space) for space in spaces] == [1, 0, 0, 0, 0, 0]
-    assert store.space({"revision": "1", "model": "a"}) is spaces[0]
-    assert json.loads((spaces[0].directory / "space.json").read_text())["identity"] == {"model": "a", "revision": "1"}
 
 
 WRITTEN = {
@@ -547,16 +524,6 @@ def test_an_interruption_costs_the_unfinished_batch(tmp_path, monkeypatch):
     assert len(fake.seen) == 40 - 24
 
 
-def test_damage_is_encoded_again(tmp_path):
-    texts = [f"text {i}" for i in range(10)]
-    first = stored(Fake(), tmp_path).encode(loader(texts), **where())
-    rows = next(tmp_path.rglob("*.rows"))
-    rows.write_bytes(rows.read_bytes()[:-1])
-    fake = Fake()
-    np.testing.assert_array_equal(stored(fake, tmp_path).encode(loader(texts), **where()), first)
-    assert len(fake.seen) == 10
-
-
 def test_progress_shows_encoded_reused_and_to_go(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(encoder_module, "LOG_SECONDS", 0)
     encoder = stored(Fake(), tmp_path, chunk_texts=4)
@@ -725,16 +692,6 @@ def test_instructions(tmp_path, tiny, to_passages, template):
                 encoder.encode(loader(TEXTS), **place), wrapper().encode(loader(TEXTS), **place)
             )
     assert encoder.stats.encoded == len(TEXTS) * (4 + 1 if to_passages else 2 + 1 + 1)
-
-
-def test_changing_a_loaded_model_changes_its_space(tmp_path, tiny):
-    encoder = stored(named(SentenceTransformerEncoderWrapper(tiny())), tmp_path)
-    full = encoder.encode(loader(TEXTS), **where())
-    encoder.model.model.truncate_dim = 4
-    np.testing.assert_array_equal(encoder.encode(loader(TEXTS), **where()), full[:, :4])
-    encoder.model.model.truncate_dim = None
-    np.testing.assert_array_equal(encoder.encode(loader(TEXTS), **where()), full)
-    assert encoder.stats.encoded == 8
 
 
 @pytest.mark.parametrize("precision", ["int8", "uint8", "binary", "ubinary", "float32"])
