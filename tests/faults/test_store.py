@@ -501,10 +501,12 @@ def test_a_writer_killed_at_random_moments(tmp_path, kills, counted):
 @pytest.mark.slow
 @forks
 @pytest.mark.parametrize(("reads", "texts"), [(60, 400), pytest.param(35_000, 2_000, marks=long)])
-def test_four_writers_and_four_readers(tmp_path, reads, texts, counted):
+def test_four_writers_and_four_readers(tmp_path, monkeypatch, reads, texts, counted):
     """Each reader makes its reads of up to twenty vectors while the writers append; half of a writer's texts are the next
     one's, too.
     """
+
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
     def write(number):
         space = space_of(tmp_path)
