@@ -436,23 +436,6 @@ def test_settings_of_torch(folder, tmp_path):
     assert first != second
 
 
-@pytest.mark.slow
-def test_threads_are_rounding(folder, tmp_path):
-    def on(threads):
-        def make():
-            torch.set_num_threads(threads)
-            return load(str(folder))
-
-        return make
-
-    before = torch.get_num_threads()
-    try:
-        assert identity(on(1)()) == identity(on(2)())
-    finally:
-        torch.set_num_threads(before)
-    COUNTS["pairs"] += 1
-
-
 @pytest.fixture(scope="module")
 def ranked(folder, tmp_path_factory):
     tiny = stored(load(str(folder)), tmp_path_factory.mktemp("store"))
