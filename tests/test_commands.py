@@ -172,7 +172,8 @@ LIES_THERE = {
 
 _UNPUBLISHED = (1, "PATENT_MTEB_DATA")
 STATUS = {
-    "patent-mteb run -b PatentMTEB -m": _UNPUBLISHED,
+    "patent-mteb run -b PatentMTEB -m MODEL --dry-run": _UNPUBLISHED,
+    "patent-mteb run -b PatentMTEB -m ORG/NAME": _UNPUBLISHED,
     "patent-mteb publish mteb DIR --count": _UNPUBLISHED,
     "patent-mteb reproduce --results results": (1, "nothing to compare"),
 }
