@@ -94,6 +94,8 @@ PATTERNS = st.text(alphabet=r"\w+*?[^ .]|b_", min_size=1, max_size=6)
 @pytest.mark.slow
 @usual
 @given(PATTERNS, PATTERNS)
+@example(r"\w\w+", "_w_w+")
+@example(r"\w\w*", r"\w\w?")
 def test_two_patterns_of_bm25_never_share_a_path(first, second):
     assume(first != second)
     made = []
