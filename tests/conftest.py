@@ -66,25 +66,6 @@ def once(tmp_path_factory):
     return get
 
 
-@pytest.fixture(scope="session")
-def scored_sample(once):
-    """What a build of the documentation leaves in docs/work for the next one: a static model, and the results on the
-    sample that its pages show.
-    """
-    code = (
-        "import sys; from pathlib import Path; import generate; work = Path(sys.argv[1]); work.mkdir()\n"
-        "generate.example('static_model')(work / 'wordllama')\n"
-        "generate.run_models(work / 'results', work / 'wordllama')"
-    )
-    known = {name: value for name, value in os.environ.items() if name != "PATENT_MTEB_QUERY_SCORES"}
-    known["PYTHONPATH"] = str(ROOT / "docs")
-
-    def make(folder):
-        subprocess.run([sys.executable, "-c", code, str(folder)], env=known, cwd=ROOT, check=True)
-
-    return once("docs work", make)
-
-
 LIBRARIES = [
     "datasets",
     "polars",
@@ -111,6 +92,26 @@ def python_without_mteb(tmp_path_factory):
     """The same, with the libraries that mteb imports: who imports it, and when, is what is tested."""
     with forking(tmp_path_factory.mktemp("forked"), *LIBRARIES) as program:
         yield str(program)
+
+
+@pytest.fixture(scope="session")
+def scored_sample(once, python):
+    """A static model, and the results that the pages of the documentation show: of the model on the whole sample, of BM25
+    on one task.
+    """
+    code = (
+        "import sys; from pathlib import Path; import generate; work = Path(sys.argv[1]); work.mkdir()\n"
+        "results, words = work / 'results', work / 'wordllama'; generate.example('static_model')(words)\n"
+        "generate.quietly('run', '-b', 'PatentMTEB.sample', '-m', words, '--out', results)\n"
+        "generate.quietly('run', '-t', *generate.MINILM_TASKS, '-m', 'bm25', '--out', results)"
+    )
+    known = {name: value for name, value in os.environ.items() if name != "PATENT_MTEB_QUERY_SCORES"}
+    known["PYTHONPATH"] = str(ROOT / "docs")
+
+    def make(folder):
+        subprocess.run([python, "-c", code, str(folder)], env=known, cwd=ROOT, check=True)
+
+    return once("docs work", make)
 
 
 @pytest.fixture(autouse=True)

@@ -84,11 +84,7 @@ ENVIRONMENTS = {
     ),
     "PyLate": Environment(
         "3.11",
-        (
-            ("-c", "constraints-pylate.txt", *LATE_PACKAGES.split()),
-            ("--no-deps", "pylate==1.6.0"),
-            ("--no-deps", "."),
-        ),
+        (("-c", "constraints-pylate.txt", *LATE_PACKAGES.split()), ("--no-deps", "pylate==1.6.0"), ("--no-deps", ".")),
         LATE,
     ),
 }

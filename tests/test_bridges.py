@@ -141,11 +141,6 @@ def test_pyterrier_computes_the_score_of_the_task_and_drops_what_a_query_must_no
     assert dataset.seen()(pd.DataFrame(rows, columns=["qid", "docno", "score"])).empty
 
 
-def test_the_entry_point_of_pyterrier_names_the_provider():
-    text = (PAGE.parents[1] / "pyproject.toml").read_text()
-    assert 'patent_mteb = "patent_mteb.experiments.terrier:TerrierProvider"' in text
-
-
 @pytest.mark.slow
 def test_the_development_evaluator_reads_no_test_text_and_no_own_family(names, tmp_path, monkeypatch):
     from tiny_checkpoints import checkpoint

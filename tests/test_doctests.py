@@ -14,9 +14,7 @@ from import_graph import MODULES
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 EXAMPLES = sorted(module for module in MODULES if not module.endswith("__main__"))
-OPTIONAL = {
-    "patent_mteb.experiments.terrier": "pyterrier",
-}
+OPTIONAL = {"patent_mteb.experiments.terrier": "pyterrier"}
 """Modules that need a package that is optional."""
 
 

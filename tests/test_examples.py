@@ -62,17 +62,8 @@ def numbers(text):
 
 
 def test_every_example_is_run_here():
-    tested = {
-        "quickstart",
-        "own_patents",
-        "compare_models",
-        "hybrid_sweep",
-        "passages",
-        "add_a_benchmark",
-        "static_model",
-        "publish_sample",
-        "excel_list",
-    }
+    tested = {"quickstart", "own_patents", "compare_models", "hybrid_sweep", "passages", "add_a_benchmark"}
+    tested |= {"static_model", "publish_sample", "excel_list"}
     elsewhere = {"real_patents", "train"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested | elsewhere
 
@@ -120,16 +111,8 @@ def test_own_patents_from_files(example, tmp_path):
     patents, citations = world()
     write_records(tmp_path / "patents.parquet", Patent, patents)
     write_records(tmp_path / "citations.jsonl", Citation, citations)
-    example(
-        "own_patents",
-        "patents.parquet",
-        "citations.jsonl",
-        "out",
-        "--model",
-        "patent-mteb/bm25-dapfam",
-        "--set",
-        "seed=7",
-    )
+    options = ("--model", "patent-mteb/bm25-dapfam", "--set", "seed=7")
+    example("own_patents", "patents.parquet", "citations.jsonl", "out", *options)
     (result,) = (tmp_path / "out").rglob("DataCitationRetrieval.local-*[0-9a-f].json")
     assert '"local-' in result.read_text()
 
@@ -227,18 +210,6 @@ def test_add_a_benchmark(python, tmp_path):
     )
     assert found.count("2 tasks load (KnownAbstractByTitle, KnownAbstractByKeywords)") == 2
     assert "encode title query for document retrieval:" in found
-
-
-def test_own_patents_takes_settings(example, tmp_path, capsys):
-    from patent_mteb.patents.records import Citation, Patent, write_records
-
-    write_records(tmp_path / "records" / "patents" / "a.parquet", Patent, [])
-    write_records(tmp_path / "records" / "citations" / "a.parquet", Citation, [])
-    with pytest.raises(AssertionError, match="2"):
-        example("own_patents", "records", "elsewhere", "--set", "sead=7")
-    said = capsys.readouterr()
-    assert "$ patent-mteb data build wipo_at records elsewhere/data --set sead=7" in said.out
-    assert "has no setting 'sead'" in said.err
 
 
 @pytest.mark.slow

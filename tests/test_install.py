@@ -49,25 +49,8 @@ for line in sys.argv[1:]:
     if status:
         sys.exit(status)
 """
-WORDS = [
-    "valve",
-    "pump",
-    "rotor",
-    "blade",
-    "sensor",
-    "cell",
-    "battery",
-    "anode",
-    "polymer",
-    "film",
-    "lens",
-    "laser",
-    "mirror",
-    "gear",
-    "shaft",
-    "bearing",
-    "seal",
-]
+WORDS = ["valve", "pump", "rotor", "blade", "sensor", "cell", "battery", "anode", "polymer", "film", "lens", "laser"]
+WORDS += ["mirror", "gear", "shaft", "bearing", "seal"]
 
 
 def without_torch(lines, folder):

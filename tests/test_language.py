@@ -35,9 +35,7 @@ NEVER = {
 }
 NAMES = re.compile(r"(?:^|_)(?:nobody|somebody|whoever|anew|beside|told|house|hall|rooms?)(?:_|$)")
 """Words of the list that no identifier may hold."""
-QUOTED = {
-    ROOT / "docs" / "glossary.md": set(NEVER),
-}
+QUOTED = {ROOT / "docs" / "glossary.md": set(NEVER)}
 
 
 ANY = re.compile("|".join(pattern.replace(" ", r"\s+") for pattern in NEVER.values()))

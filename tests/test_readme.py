@@ -17,7 +17,6 @@ import yaml
 
 from patent_mteb import cli
 from patent_mteb.errors import DataError
-from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.records import Patent, read_records
 
 ROOT = Path(__file__).parents[1]
@@ -103,29 +102,6 @@ def _first_rows(source, path, rows):
     path.parent.mkdir(exist_ok=True)
     path.write_text("".join(texts), "utf-8")
     return [json.loads(text) for text in texts]
-
-
-@pytest.mark.slow
-def test_three_commands_on_papers_and_their_patents(tmp_path, monkeypatch, real_data):
-    """Pap2Pat as it is, cut to 80 pairs: texts of patents, papers that have no claims, and who belongs to whom."""
-    monkeypatch.chdir(tmp_path)
-    pairs = [line.split("\t") for line in (real_data / "pap2pat" / "pairs.tsv").read_text().splitlines()]
-    patents = _first_rows(real_data / "pap2pat" / "patents.jsonl.gz", tmp_path / "export" / "patents.jsonl", 80)
-    known = {row["publication_number"] for row in patents}
-    pairs = [pairs[0], *(pair for pair in pairs if pair[1] in known)]
-    papers = {pair[0] for pair in pairs}
-    (tmp_path / "export" / "pairs.tsv").write_text("\n".join(map("\t".join, pairs)) + "\n")
-    with gzip.open(real_data / "pap2pat" / "papers.jsonl.gz", "rt", encoding="utf-8") as lines:
-        (tmp_path / "export" / "papers.jsonl").write_text(
-            "".join(line for line in lines if json.loads(line)["paper_id"] in papers), "utf-8"
-        )
-    assert len(THREE) == 3
-    _run_as_printed(THREE, monkeypatch)
-    assert _cells(tmp_path / "mine" / "WIPO-AT") == 20
-    assert _score(tmp_path / "results") > 0.9, "a paper finds the patent of its invention"
-    records = {one.publication_number: one for one in read_records(tmp_path / "records" / "patents", Patent)}
-    assert sum(bool(one.description.summary) for one in records.values()) > 50
-    assert sum(len(one.claims) for one in records.values()) == sum(len(split_claims(row["claims"])) for row in patents)
 
 
 @pytest.mark.slow

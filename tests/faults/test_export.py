@@ -4,7 +4,6 @@ its evidence.
 
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,32 +38,23 @@ def refused(root, *words, exported=0):
 @pytest.mark.parametrize(
     "content",
     [
-        "{",
-        "[]",
-        "",
-        "null",
-        '{"secret": "x"}',
-        '{"name": "acme/other", "revision": "r1"}',
-        json.dumps({"name": MINILM, "revision": "other"}),
-        json.dumps({"name": MINILM, "revision": REVISION, "experiment_kwargs": 3}),
-        "\x00",
-        "[" * 100_000,
+        pytest.param("{", id="cut"),
+        pytest.param("null", id="nothing"),
+        pytest.param('{"name": "acme/other", "revision": "r1"}', id="another model"),
+        pytest.param(json.dumps({"name": MINILM, "revision": "other"}), id="another revision"),
+        pytest.param(json.dumps({"name": MINILM, "revision": REVISION, "experiment_kwargs": 3}), id="settings"),
+        pytest.param("[" * 100_000, id="deep"),
+        pytest.param(None, id="missing"),
     ],
-    ids=range(10),
 )
-def test_a_description_that_is_damaged_or_of_another_model(tmp_path, content):
+def test_a_description_that_is_missing_damaged_or_of_another_model(tmp_path, content):
     folder, _ = measured(tmp_path)
-    (folder / "model_meta.json").write_text(content)
-    refused(tmp_path, str(folder / "model_meta.json"))
+    path = folder / "model_meta.json"
+    path.unlink() if content is None else path.write_text(content)
+    refused(tmp_path, str(path))
 
 
-def test_a_missing_description(tmp_path):
-    folder, _ = measured(tmp_path, settings={"dims": 64})
-    (folder / "model_meta.json").unlink()
-    refused(tmp_path, str(folder / "model_meta.json"), "missing")
-
-
-@pytest.mark.parametrize("up", ["meta", 0, 1, 2, 3, 4, 5])
+@pytest.mark.parametrize("up", ["meta", 0, 1, 5])
 def test_links_are_not_followed(tmp_path, up):
     folder, result = measured(tmp_path / "x" / "y", settings={"dims": 64})
     path = folder / "model_meta.json" if up == "meta" else [result, *result.parents][up]
@@ -78,18 +68,6 @@ def test_the_folder_that_was_named_may_be_a_link(tmp_path):
     measured(tmp_path / "there")
     (tmp_path / "in").symlink_to(tmp_path / "there" / "in")
     assert prepare(tmp_path / "in", tmp_path / "out").exported == 1
-
-
-def test_a_private_file_never_comes_out(tmp_path):
-    folder, _ = measured(tmp_path)
-    add(folder, TITLE, 0.5, kind="real")
-    secret = tmp_path / "secret"
-    secret.write_text(json.dumps({"name": MINILM, "revision": REVISION, "password": "hunter2"}))
-    (folder / "model_meta.json").unlink()
-    (folder / "model_meta.json").symlink_to(secret)
-    outcome = prepare(tmp_path / "in", tmp_path / "out")
-    assert (outcome.exported, len(outcome.refused)) == (0, 2)
-    assert not any("hunter2" in path.read_text() for path in (tmp_path / "out").rglob("*") if path.is_file())
 
 
 def test_a_score_that_contradicts_its_per_query_scores(tmp_path, capsys):
@@ -229,39 +207,6 @@ def test_a_submission_that_does_not_hold_is_refused(tmp_path, capsys, change, re
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert "multilingual-e5-large" in text and not any("0.99" in row or "0.9000" in row for row in rows)
     assert "Left out" in text
-
-
-def test_an_export_killed_at_any_write_leaves_the_old_files_whole(tmp_path, monkeypatch):
-    folder, _ = measured(tmp_path, value=0.25)
-    out = tmp_path / "out"
-    prepare(tmp_path / "in", out)
-
-    def state():
-        return {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-
-    old = state()
-    add(folder, DAPFAM, 0.75, kind="real")
-    replace = Path.replace
-    for stop in range(len(old)):
-        calls = iter(range(len(old)))
-
-        def killed(self, target, calls=calls, stop=stop):
-            if next(calls) == stop:
-                raise KeyboardInterrupt
-            return replace(self, target)
-
-        monkeypatch.setattr(Path, "replace", killed)
-        with pytest.raises(KeyboardInterrupt):
-            prepare(tmp_path / "in", out)
-        now = state()
-        assert now.keys() == old.keys()
-        for path, content in now.items():
-            if path.suffix == ".json":
-                json.loads(content)
-    monkeypatch.setattr(Path, "replace", replace)
-    prepare(tmp_path / "in", out)
-    (card,) = (out / "model_cards").iterdir()
-    assert "| 0.7500 |" in card.read_text()
 
 
 def test_hostile_settings_make_a_front_matter_that_can_be_read(tmp_path):

@@ -14,7 +14,6 @@ from mteb.cache import ResultCache
 from small_data import HashEncoder, unmeasured
 from small_patents import Words
 
-import patent_mteb
 from patent_mteb.errors import ModelError
 from patent_mteb.experiments import run
 from patent_mteb.models import bm25
@@ -123,8 +122,3 @@ def test_a_revision_that_is_a_path_is_refused(tmp_path, revision):
     with pytest.raises(ModelError, match="cannot be the name of a folder"):
         once(tmp_path / "results", model)
     assert not list(tmp_path.rglob("*.json"))
-
-
-def test_evaluate_refuses_what_run_refuses():
-    with pytest.raises(ModelError, match="is nan"):
-        patent_mteb.evaluate(Constant(), "PatenTEBParaProblem.sample")

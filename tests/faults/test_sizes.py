@@ -100,11 +100,11 @@ def peaks(folder: Path, n_bytes: int, model, monkeypatch) -> tuple[int, int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", [FirstWord(), bm25("dapfam")], ids=["dense", "bm25"])
 def test_a_text_is_held_once(tmp_path, monkeypatch, small_blocks, model):
-    """Of 20 MB more text, Arrow holds 20 MB more and Python what an index needs, and not a copy."""
+    """Of 10 MB more text, Arrow holds 10 MB more and Python what an index needs, and not a copy."""
     peaks(tmp_path / "first", 1_000_000, model, monkeypatch)  # what is imported on the way must not count
-    small = peaks(tmp_path / "small", 10_000_000, model, monkeypatch)
-    larger = peaks(tmp_path / "larger", 30_000_000, model, monkeypatch)
-    arrow, python = ((after - before) / 20_000_000 for before, after in zip(small, larger, strict=True))
+    small = peaks(tmp_path / "small", 5_000_000, model, monkeypatch)
+    larger = peaks(tmp_path / "larger", 15_000_000, model, monkeypatch)
+    arrow, python = ((after - before) / 10_000_000 for before, after in zip(small, larger, strict=True))
     assert 0.9 < arrow < 1.2
     assert python < 0.5
 

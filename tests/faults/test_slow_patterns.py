@@ -1,4 +1,4 @@
-"""Texts on which a pattern may look back again and again: 200 kB of them are read in seconds, not in minutes."""
+"""Texts on which a pattern may look back again and again: 50 kB of them are read in a moment."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.records import Claim, Description, Patent
 from patent_mteb.recipes.sophia import advantages_and_disadvantages, object_of_invention
 
-SIZE = 200_000
-SECONDS = 5.0
-"""Of processor time: linear code takes a tenth of it on a slow machine, quadratic code took a minute and more."""
+SIZE = 50_000
+SECONDS = 1.25
+"""Of processor time: linear code takes a tenth of it on a slow machine, quadratic code took four seconds and more."""
 
 
 def text(start, word, end=""):
@@ -36,47 +36,26 @@ CLAIMS = [
     "A b.\n",
     "a\n",
     "1. A pump. ",
-    "2. (canceled) ",
     "* ",
     "*",
-]
-CLAIMS += [
     " ",
-    "claim ",
-    "claims of any one of ",
-    "any of the preceding claims ",
-    "1 to ",
-    "(",
-    "the method of claim, wherein ",
 ]
+CLAIMS += ["2. (canceled) ", "claim ", "claims of any one of ", "any of the preceding claims ", "1 to ", "("]
+CLAIMS += ["the method of claim, wherein "]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", ["", "1. A pump of claim 1. ", "x"])
+@pytest.mark.parametrize("start", ["", "1. A pump of claim 1. "])
 @pytest.mark.parametrize("word", CLAIMS)
 def test_claims(start, word):
     within_bounds(split_claims, text(start, word, "x"))
 
 
-ANSWERS = [
-    " ",
-    "-= ",
-    "= ",
-    ":",
-    "_",
-    "\n",
-    "a",
-    "a ",
-    "3 ",
-    "Grade: ",
-    "<think>",
-    "</think>",
-    "<think></think>",
-    "<think> 3</think>",
-]
+ANSWERS = [" ", "-= ", "= ", ":", "_", "\n", "a", "a ", "3 ", "Grade: ", "<think>", "</think>", "<think></think>"]
+ANSWERS += ["<think> 3</think>"]
 
 
-@pytest.mark.parametrize("start", ["", "3", "Grade"])
+@pytest.mark.parametrize("start", ["", "Grade"])
 @pytest.mark.parametrize("word", ANSWERS)
 def test_answers(start, word):
     answer = text(start, word, "x")
@@ -98,10 +77,10 @@ SENTENCES = [
     "an object ",
     "object of the ",
     "it is the a ",
-    "invention aims ",
     ". ",
     "of ",
 ]
+SENTENCES += ["invention aims "]
 
 
 @pytest.mark.slow

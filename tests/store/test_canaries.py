@@ -72,8 +72,7 @@ def test_a_model_that_is_not_deterministic(caplog, step, found):
     with caplog.at_level(logging.WARNING, "patent_mteb"):
         if found == "error":
             with pytest.raises(
-                ModelError,
-                match=r"at the start of the run \(relative distance up to 0\..*they changed",
+                ModelError, match=r"at the start of the run \(relative distance up to 0\..*they changed"
             ):
                 watched.look()
         else:
