@@ -74,10 +74,9 @@ def world(corpus):
 
 
 def kind_of(name):
-    """What a recipe does; others of its kind have other numbers, or views of other sections (test_pairs.py)."""
+    """What a recipe does; others of its kind have other numbers, tasks or sections (test_pairs.py)."""
     recipe, settings = RECIPES[name], RECIPES[name].settings
-    signal = recipe.signal.partition(":")[0]
-    return signal, recipe.loss, settings.swap, settings.tasks, settings.prompts, settings.pooling
+    return recipe.signal.partition(":")[0], recipe.loss, settings.prompts, settings.pooling
 
 
 def check_card(card, recipe, chosen):
