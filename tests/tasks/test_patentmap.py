@@ -80,28 +80,6 @@ def test_retrieval_scores_are_those_of_a_naive_evaluation(root, name, query, sec
         assert not any(key.startswith("section_share") for key in scores)
 
 
-@pytest.mark.slow
-def test_texts_that_reach_the_encoder(root):
-    model = Words()
-    run(ABS, model)
-    run(CLM, model)
-    assert max(model.seen.values()) <= 4  # as query and as document of each of two tasks, though each searches twice
-    paper = {
-        text for text in model.seen if "\n" in text or text.endswith(" [SEP]") or not text
-    }  # as the authors' evaluation has them
-    documents, queries = contents(root, "documents"), contents(root, "queries")
-    expected = {text for content in documents.values() for text in views(content) if text}
-    expected |= {views(content)[i] for content in queries.values() for i in (0, 1)}
-    assert paper and model.seen.keys() - paper == expected
-    assert not any("[claim]" in text for text in model.seen)
-    tagged = Words()
-    run(CLM, with_section_tags(tagged))
-    expected = {text for content in documents.values() for text in views(content, True) if text}
-    missing = {"[claim]", "[invention]"} | {f"{content['title']} [SEP] [abstract]" for content in documents.values()}
-    expected |= {views(content, True)[1] for content in queries.values()}
-    assert {text for text in tagged.seen if "\n" not in text} - missing == expected
-
-
 class BySection:
     """Splits a document into its sections, in place of windows."""
 

@@ -396,9 +396,8 @@ def test_tasks_that_mteb_treats_in_a_special_way_are_left_to_it(monkeypatch, on_
     [
         (Words, ["Encoding queries", "Encoding corpus", "Computing similarity", "Scoring"]),
         (lambda: bm25("dapfam"), ["Encoding corpus", "Encoding queries", "Scoring"]),
-        (lambda: FixedSearch({}), ["Encoding corpus", "Encoding queries", "Scoring"]),
     ],
-    ids=["encoder", "bm25", "foreign"],
+    ids=["encoder", "bm25"],
 )
 def test_phases_of_mtebs_timer(dapfam, make, phases):
     task, timer = mteb.get_task(dapfam), TimingStack()

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import pytrec_eval
-from small_patents import OFFICES, Words, evaluate, world
+from small_patents import Words, evaluate, world
 
 from patent_mteb import files, published
 from patent_mteb.errors import DataError
@@ -157,15 +157,6 @@ def test_jurisdictions_below_the_limit_are_one_row():
     groups = sophia.jurisdictions(offices)
     assert Counter(groups.values()) == {"en": 100, "row": 100, "in": 100, None: 1}
     assert groups["g1"] == "en" and groups["k1"] == "row" and groups["f"] == "row" and groups["x"] is None
-
-
-def test_jurisdiction_slices_are_disjoint_and_complete(root):
-    replace_column(root / "metadata.parquet", "jurisdiction", ["US"] * len(beir.read_beir(root).metadata))
-    scores = run("Ab")
-    assert scores["jurisdiction_en_n_queries"] == 130
-    assert scores["jurisdiction_en_ndcg_at_10"] == pytest.approx(scores["ndcg_at_10"], abs=1e-5)
-    assert not any(name.startswith("jurisdiction_row") for name in scores)
-    assert len(OFFICES) == 6
 
 
 def test_odd_data_is_counted(root, caplog):

@@ -21,7 +21,7 @@ from patent_mteb.cli import main
 from patent_mteb.files import write_jsonl
 from patent_mteb.models.loading import training_record
 from patent_mteb.training import corpus as corpora
-from patent_mteb.training import multitask
+from patent_mteb.training import model_kinds, multitask
 from patent_mteb.training.recipes import RECIPES, settings_for
 
 MEASURES = {
@@ -111,6 +111,7 @@ def test_a_recipe_from_the_command_to_a_checkpoint(name, corpus, world, bases, t
         options += ["--teacher", str(bases[""])]
     monkeypatch.setattr(corpora, "read_corpus", lambda data, shares: corpus)
     monkeypatch.setattr(multitask, "world_of", lambda corpus: world)
+    monkeypatch.setattr(model_kinds, "_CANDIDATES", 5)
     asked = f"train {name} sample -m {base} --out {tmp_path / 'run'} --max-steps 2 --drop-leaks".split()
     assert main([*asked, *options, "--device", "cpu", "-v", "0"]) == 0
     printed = capsys.readouterr().out
