@@ -13,6 +13,7 @@ from small_data import scores_of as scores
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.tasks import dapfam
+from patent_mteb.tasks.perquery import receiving
 
 THEIRS = [
     ("DAPFAMAllTitlAbsToFullTextRetrieval", "PatentDAPFAMTAToFullTextRetrieval"),
@@ -86,6 +87,23 @@ def test_texts_of_every_view(local):
     assert dapfam.texts(listed, "Keywords")[0] == "a, b"
     with pytest.raises(DataError, match="no keyword column"):
         dapfam.texts(table.drop(["abstract_keywords"]), "Keywords")
+
+
+def test_a_family_does_not_find_itself(tmp_path, monkeypatch):
+    dapfam_tables(tmp_path)
+    folder = tmp_path / "datalyes" / "DAPFAM_patent"
+    queries = pq.read_table(folder / "queries.parquet")
+    twin = queries.drop(["abstract_keywords"]).rename_columns(["relevant_id", *queries.column_names[1:-1]])
+    pq.write_table(pa.concat_tables([pq.read_table(folder / "corpus.parquet"), twin]), folder / "corpus.parquet")
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))
+    evaluations = []
+    with receiving(evaluations.append):
+        scores(mteb.get_task("PatentDAPFAMTAToTARetrieval"), HashEncoder())
+    seen = evaluations[0].run.to_dict()
+    assert len(seen) == 8
+    for query, found in seen.items():
+        assert query not in found
+        assert len(found) == 47
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def test_half_precision_is_trained_from_float32(corpus, bert, tmp_path):
     for dtype in (torch.float32, torch.bfloat16):
         name = str(dtype).removeprefix("torch.")
         base = stored_in(bert, tmp_path / name, dtype)
-        asked = job("wipo-r3", str(base), tmp_path / f"run-{name}", "lr=2e-5", "batch=16", "checks=1", max_steps=20)
+        asked = job("wipo-r3", str(base), tmp_path / f"run-{name}", "lr=2e-5", "batch=16", "checks=1", max_steps=8)
         done = train(asked, corpus, quiet=True)
         before, after = all_weights(base), all_weights(done.checkpoints[0])
         assert types(before) == {dtype} and types(after) == {torch.float32}

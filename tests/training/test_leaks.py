@@ -121,6 +121,9 @@ def test_a_test_set_that_cannot_be_read_is_named_and_not_counted_as_checked(corp
 
     for benchmark in ("dapfam", "patenteb"):
         shutil.copytree(sample_root(benchmark), tmp_path / "data", dirs_exist_ok=True)
+    for folder in (tmp_path / "data" / "datalyes").iterdir():
+        if folder.name not in ("DAPFAM_patent", "class_bloom", "retrieval_IN"):
+            shutil.rmtree(folder)
     for path in (tmp_path / "data").rglob("*DAPFAM*/**/*.parquet"):
         path.write_bytes(b"PAR1 torn")
     next((tmp_path / "data").rglob("class_bloom/test/data.parquet")).unlink()
