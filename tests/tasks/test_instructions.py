@@ -42,7 +42,7 @@ def test_no_task_leaves_an_instruction_model_without_an_instruction():
         prompt = kind.metadata.prompt["query"] if role and kind.metadata.prompt else kind.metadata.prompt
         if find("DAPFAM").facts is kind.facts:
             prompt = AbsTaskRetrieval.abstask_prompt
-        assert len(prompt) > 10 and (not role or "retrieve" in prompt.lower()), kind.metadata.name
+        assert len(str(prompt)) > 10 and (not role or "retrieve" in prompt.lower()), kind.metadata.name
         assert told(kind, role) == TEMPLATE.format(instruction=prompt), kind.metadata.name
 
 

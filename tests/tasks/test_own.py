@@ -4,6 +4,7 @@ references score them.
 
 import json
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
@@ -71,12 +72,12 @@ def test_a_landscape_without_citations_runs_by_plain_mteb(topics, tmp_path, monk
 
 
 @pytest.mark.slow
-def test_a_process_that_imports_mteb_alone_knows_the_tasks(acme, python_without_mteb):
+def test_a_process_that_imports_mteb_alone_knows_the_tasks(acme):
     code = (
         "import mteb; print(mteb.get_task('AcmeCitationRetrieval').metadata.name, *[b.name for b in"
         " mteb.get_benchmarks(['Acme'])])"
     )
-    done = subprocess.run([python_without_mteb, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.split()[0].startswith("AcmeCitationRetrieval.local-") and done.stdout.split()[1] == "Acme", (
         done.stderr
     )

@@ -221,7 +221,7 @@ def test_half_precision_is_trained_from_float32(corpus, bert, tmp_path):
         assert record["weights"] == {"stored": name, "trained": "float32", "autocast": "none"}
         card = (done.checkpoints[0] / "README.md").read_text()
         assert f"the base's are stored in {name}, trained in float32, autocast none" in card
-    assert shares["float32"] > 0.5
+    assert shares["float32"] > 0.4
     assert shares == pytest.approx(dict.fromkeys(shares, shares["float32"]), abs=0.02)
     assert scores == pytest.approx(dict.fromkeys(scores, scores["float32"]), abs=0.02)
 

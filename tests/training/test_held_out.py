@@ -191,7 +191,7 @@ def test_distillation_is_measured_on_the_test_split(tmp_path):
 def test_late_interaction_is_measured_by_maxsim(tmp_path):
     """Against the sum of each query token's best document token, before and after."""
     base, out = str(write_late(tmp_path / "late", length=24, spread=0.1)), tmp_path / "run"
-    settings = ("batch=8", "hard_negatives=0", "checks=1", "lr=0.001")
+    settings = ("batch=8", "hard_negatives=0", "checks=1", "lr=0.001", "checkpoint=last")
     asked = job("colbert-contrastive", base, out, *settings, max_steps=6)
     done = train(asked, read_corpus("sample"), quiet=True)
     pairs = list(read_pairs(out / "pairs" / "test.parquet"))
