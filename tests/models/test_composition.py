@@ -397,7 +397,9 @@ def test_the_command_composes_as_python_does(task, tmp_path, store, checkpoints,
     model = load(str(checkpoints["MODEL"]))
     settings = {"dims": 4, "passages": 20, "aggregate": "avgP", "fuse": bm25("dapfam"), "rrf_k": 30, "rerank_depth": 7}
     composed = compose(model, store=store, rerank=load(str(checkpoints["CROSS"])), **settings)
+    alone = compose(model, passages=20, stride=10, fuse=load(str(checkpoints["SECOND"])), alpha=0.3)
     *_, last = seen.items()
+    assert ResultCache(folder).get_task_result_path(last[0].stem, alone.mteb_model_meta) in seen
     assert ResultCache(folder).get_task_result_path(last[0].stem, composed.mteb_model_meta) == last[0]
     for name, value in scores_of(task, composed).items():
         if name not in ("hf_subset", "languages", "mteb_version") and isinstance(value, float) and not np.isnan(value):
@@ -405,8 +407,11 @@ def test_the_command_composes_as_python_does(task, tmp_path, store, checkpoints,
 
 
 def test_options_that_do_not_go_together_are_refused(checkpoints, tmp_path, capsys):
-    assert run("-m", str(checkpoints["MODEL"]), "--output-folder", str(tmp_path), "--alpha", "0.5") == 2
-    assert "need a second model" in capsys.readouterr().err.replace("\n", " ") and not list(tmp_path.iterdir())
+    for words, said in ((["--alpha", "0.5"], "second model"), (["--passages", "20", "--stride", "64"], "be skipped")):
+        assert run("-m", str(checkpoints["MODEL"]), "--output-folder", str(tmp_path), *words) == 2
+        streams = capsys.readouterr()
+        assert said in streams.err.replace("\n", " ") and "Traceback" not in streams.err
+    assert not list(tmp_path.rglob(f"{TASK}.*.json"))
     with pytest.raises(SystemExit) as stopped:
         run("-m", str(checkpoints["MODEL"]), "--store", str(tmp_path), "--no-store")
     assert stopped.value.code == 2
