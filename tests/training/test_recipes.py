@@ -31,7 +31,7 @@ MEASURES = {
     "sparse": "sparse",
     "reranker": "reranked",
 }
-SIZES = {"train": 120, "validation": 12, "test": 60}
+SIZES = {"train": 120, "validation": 12, "test": 30}
 TINY = ["batch=8", "accumulation=1", "mini_batch=8", "max_length=16", "checks=1", "lr=0.001"]
 
 
