@@ -10,7 +10,7 @@ import pytest
 
 from patent_mteb import sample
 from patent_mteb.data import loading
-from patent_mteb.errors import AccessError, DataError
+from patent_mteb.errors import DataError
 from patent_mteb.sample import SAMPLE_VERSION
 
 RELEASED = loading.DataSet("org/data", "dapfam", "a" * 40, gated=True)
@@ -61,14 +61,6 @@ def test_a_local_copy_wins_and_its_content_is_its_identity(root):
     assert loading.resolve(RELEASED).revision == first.revision
 
 
-def test_registered_content_is_the_published_data(root, monkeypatch):
-    place(root, UNRELEASED)
-    source = loading.resolve(UNRELEASED)
-    assert source.task_suffix == f".{source.revision}"
-    monkeypatch.setitem(loading.REGISTERED, UNRELEASED.key, frozenset({source.revision.removeprefix("local-")}))
-    assert (source.task_suffix, source.subset) == ("", source.revision)
-
-
 def test_a_download_of_the_pinned_commit_counts_as_the_hub(root):
     notes = place(root, RELEASED) / ".cache" / "huggingface" / "download"
     notes.mkdir(parents=True)
@@ -85,19 +77,6 @@ def test_a_data_set_without_sample_can_be_listed_and_says_what_is_missing_when_i
     assert str(source.path("corpus.jsonl")) == "$PATENT_MTEB_DATA/Theirs/corpus.jsonl"
     released = loading.DataSet("org/theirs", "", "c" * 40)
     assert loading.resolve(released, sample=True).kind == "hub"
-
-
-def test_a_wrong_data_variable_is_named(monkeypatch):
-    monkeypatch.setenv(loading.DATA_VARIABLE, "/nowhere/at/all")
-    with pytest.raises(DataError, match="not a directory"):
-        loading.resolve(UNRELEASED)
-
-
-def test_without_access_the_error_says_what_to_do():
-    with pytest.raises(AccessError) as caught:
-        loading.resolve(RELEASED).path("test/data.parquet")
-    for part in ("org/data", "HF_TOKEN", "PATENT_MTEB_DATA/org/data", "PATENT_MTEB_SAMPLE=1"):
-        assert part in str(caught.value)
 
 
 @pytest.mark.slow
@@ -191,12 +170,6 @@ def test_a_module_that_is_no_recipe_is_refused_and_leaves_nothing(outside, tmp_p
     with pytest.raises(DataError, match=r"my_recipes\.outside is not a recipe: it has no build"):
         source.path("table")
     assert not [path for path in (tmp_path / "cache" / "sample").rglob("*") if "my_recipes" in path.name]
-
-
-def test_names_of_the_packages_recipes_are_read_in_any_spelling():
-    assert {loading.sample_revision(name) for name in ("wipo_at", "WIPO-AT", "PatenTEB")} == {
-        f"sample-{SAMPLE_VERSION}"
-    }
 
 
 def test_a_shortened_release_that_is_accepted_is_a_local_state(monkeypatch):

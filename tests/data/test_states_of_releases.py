@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from pathlib import Path
 
 import mteb
 import pytest
@@ -68,48 +67,6 @@ def test_a_truncated_release_is_named_and_compared_with_nothing(
     capsys.readouterr()
     assert cli.main(["report", str(tmp_path), "--format", "markdown"]) == 0
     assert "not comparable with published scores" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", [RETRIEVAL, TAC])
-def test_a_half_file_of_the_cache_is_named_offline_and_fetched_again_online(hub, monkeypatch, tmp_path, task):
-    key, file = (PATENTMAP, "perf200/content/documents.json") if task == RETRIEVAL else (DAPFAM, "corpus.parquet")
-    released_layouts.publish(hub, key)
-    whole = outcome(tmp_path / "whole", task)
-    path = next(Path(constants.HF_HUB_CACHE).glob(f"datasets--*/snapshots/*/{file}"))
-    content = path.read_bytes()
-    path.resolve().write_bytes(content[: len(content) // 2])
-    with monkeypatch.context() as without_network:
-        offline(without_network)
-        refused = outcome(tmp_path / "half", task)
-        assert refused.status == "skipped" and f"{path}: the cached file is damaged" in refused.reason
-        assert "unset HF_HUB_OFFLINE, so that it is downloaded again" in refused.reason
-    asked.forget()
-    again = outcome(tmp_path / "half", task)
-    assert again.status == whole.status == "scored" and path.read_bytes() == content
-    values = {collect(tmp_path / name).results["value"].item() for name in ("whole", "half")}
-    assert len(values) == 1
-
-
-@pytest.mark.slow
-def test_a_release_that_was_published_again_is_another_state(hub, monkeypatch, tmp_path):
-    first = released_layouts.publish(hub, PATENTMAP)
-    outcome(tmp_path, RETRIEVAL)
-    files = released_layouts.patentmap_files(**released_layouts.patentmap(seed=3))
-    second = hub.repositories[PATENTMAP].commit(files)
-    for network in (True, False):
-        asked.forget()
-        if not network:
-            offline(monkeypatch)
-        assert outcome(tmp_path, RETRIEVAL).status == "scored"
-        collected = collect(tmp_path)
-        states = collected.results.select("data_source", "data_revision").rows()
-        assert states == [("real", second), ("real-2", first)]
-        lines = reproduce(collected).lines
-        values = collected.scores.filter(measure="recall_at_20", slice="paper").select("data_source", "value").rows()
-        compared = next(line for line in lines if line.metric == "recall_at_20")
-        assert compared.here == dict(values)["real"] != dict(values)["real-2"]
-        assert f"data {PATENTMAP}@{second[:12]}" in compared.settings
 
 
 @pytest.mark.slow

@@ -155,10 +155,6 @@ def test_a_damaged_file_and_a_full_disk_are_said(tmp_path):
         answers.get("007")
 
 
-def test_usage_adds_up():
-    assert sum([Usage(1, 2, 3, 0.5)] * 3, Usage()) == Usage(3, 6, 9, 1.5)
-
-
 def completion(content, finish="stop", **message):
     """A raw answer of the server."""
     choices = [{"message": {"role": "assistant", "content": content, **message}, "finish_reason": finish}]
@@ -170,17 +166,14 @@ def completion(content, finish="stop", **message):
     ("answers", "asked", "text", "fault"),
     [
         ([completion("A pu", "length"), "never"], 1, "A pu", "cut off"),
-        ([completion("A pu", "abort"), "A pump."], 2, "A pump.", ""),
         ([completion("", "content_filter"), "A pump."], 2, "A pump.", ""),
         (["I'm sorry, but I can't help with that.", "A pump."], 2, "A pump.", ""),
         (["<think>Okay, the user", "<think>x</think>A pump."], 2, "A pump.", ""),
-        (["", "A pump."], 2, "A pump.", ""),
         (["I'm sorry.", "I'm sorry.", "never"], 2, "I'm sorry.", "refused"),
         (["<think>Okay", "<think>Okay", "never"], 2, "", "thinking aloud without end"),
         ([completion(None, "length")], 1, "", "cut off"),
         ([completion(None, None, refusal="No."), completion(None, None, refusal="No.")], 2, "", "refused"),
         ([completion("3\ud800")], 1, "3\ufffd", ""),
-        ([completion("A pump.", None)], 1, "A pump.", ""),
     ],
 )
 def test_an_answer_with_a_fault_is_asked_for_once_more_and_kept_with_its_fault(tmp_path, answers, asked, text, fault):

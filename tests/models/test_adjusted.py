@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import get_args
 
 import mteb
@@ -45,11 +44,10 @@ def by_hand(folder, text, *, tokens=512, layers=3):
         )
 
 
-@pytest.mark.parametrize("tokens", [4, 6])
-def test_a_cap_cuts_the_text(folder, tokens):
-    model = load(str(folder), device="cpu", max_tokens=tokens)
-    np.testing.assert_allclose(model.model.encode([TEXT])[0], by_hand(folder, TEXT, tokens=tokens), atol=1e-5)
-    assert settings(model) == {"max_tokens": tokens}
+def test_a_cap_cuts_the_text(folder):
+    model = load(str(folder), device="cpu", max_tokens=4)
+    np.testing.assert_allclose(model.model.encode([TEXT])[0], by_hand(folder, TEXT, tokens=4), atol=1e-5)
+    assert settings(model) == {"max_tokens": 4}
     check_identity(model)
 
 
@@ -83,21 +81,6 @@ def test_what_is_changed_afterwards_is_still_seen(folder):
     model = load(str(folder), device="cpu", max_tokens=6)
     model.model.max_seq_length = 4
     assert "settings" in settings(model)
-
-
-@pytest.mark.slow
-def test_every_setting_is_an_identity(folder):
-    given = (
-        {},
-        {"max_tokens": 4},
-        {"max_tokens": 6},
-        {"layers": 1},
-        {"layers": 2},
-        {"input": "noSEP"},
-        {"layers": 1, "input": "noSEP"},
-    )
-    names = {load(str(folder), device="cpu", **one).mteb_model_meta.experiment_name for one in given}
-    assert len(names) == len(given)
 
 
 @pytest.mark.slow
@@ -140,10 +123,8 @@ def test_an_encoder_of_another_kind_cannot_be_capped():
 @pytest.mark.slow
 def test_the_command_line_files_them_apart(folder, tmp_path):
     options = ("-t", "PatenTEBEffect2Substance.sample", "-m", str(folder), "--device", "cpu", "--no-store", "-v", "0")
-    for extra in ((), ("--max-tokens", "4"), ("--layers", "1"), ("--input", "trim[1]")):
+    for extra in ((), ("--max-tokens", "4", "--layers", "1", "--input", "trim[1]")):
         assert main(["run", *options, "--out", str(tmp_path), *extra]) == 0
-    found = {
-        path.parent.name if path.parent.parent.name == "experiments" else "": json.loads(path.read_text())
-        for path in tmp_path.rglob("PatenTEBEffect2Substance.sample.json")
-    }
-    assert len(found) == 4
+    plain, changed = sorted(tmp_path.rglob("PatenTEBEffect2Substance.sample.json"), key=lambda path: len(path.parts))
+    assert plain.parent != changed.parent and changed.parent.parent.name == "experiments"
+    assert all(name in changed.parent.name for name in ("max_tokens_4", "layers_1", "input_trim"))

@@ -8,10 +8,8 @@ from functools import lru_cache
 import mteb
 import numpy as np
 import pytest
-from classes import one_of_each
 from mteb.cache import ResultCache
 from mteb.models.model_meta import ModelMeta
-from search_calls import failures
 from small_data import FixedSearch, HashEncoder, dapfam_tables, scores_of
 from tiny_checkpoints import write_cross_encoder
 from tiny_colbert import write_checkpoint
@@ -112,11 +110,6 @@ def made(settings, store=None, base=Encoder):
     )
 
 
-def kind_of(settings):
-    """What is combined; another number of dimensions, tokens or documents is the same kind."""
-    return tuple(sorted((name, value if isinstance(value, str) else "") for name, value in settings.items()))
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     root = tmp_path_factory.mktemp("data")
@@ -135,8 +128,19 @@ def store(tmp_path):
     return tmp_path / "store"
 
 
+WITH_STORE = [
+    {"passages": 20, "stride": 10},
+    {"passages": 20, "dims": 8},
+    {"fuse": "bm25", "alpha": 0.7, "passages": 20},
+    {"fuse": "encoder", "alpha": 0.7},
+    SETTINGS[-3],
+    {"spans": "3x8", "dims": 8, "fuse": "bm25"},
+]
+"""Each wrapper around a stored model, and all of them together."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", one_of_each(SETTINGS, kind_of), ids=json.dumps)
+@pytest.mark.parametrize("settings", WITH_STORE, ids=json.dumps)
 def test_every_combination_scores_the_same_with_and_without_a_store(task, store, settings):
     plain = scores_of(task, made(settings))
     with_store = made(settings, store)
@@ -188,8 +192,7 @@ def test_names_say_what_was_composed():
     assert all(len(name) < 150 and "/" not in name.partition("/")[2] for name in names)
 
 
-@pytest.mark.slow
-def test_options_mean_what_their_parts_mean(task):
+def test_options_mean_what_their_parts_mean():
     encoder, lexical = Encoder(), bm25("dapfam")
     by_hand = [
         ({"dims": 8}, Truncated(encoder, 8)),
@@ -201,13 +204,11 @@ def test_options_mean_what_their_parts_mean(task):
         ),
         ({"rerank": "shortest", "rerank_depth": 20, "dims": 8}, Reranked(Truncated(encoder, 8), Shortest(), k=20)),
     ]
-    found = [scores_of(task, model) for _, model in by_hand]
-    for (settings, model), expected in zip(by_hand, found, strict=True):
+    for settings, model in by_hand:
         composed = made(settings)
-        np.testing.assert_equal(scores_of(task, composed), expected)
+        assert type(composed) is type(model)
         assert composed.mteb_model_meta.revision == model.mteb_model_meta.revision
         assert composed.mteb_model_meta.experiment_name == model.mteb_model_meta.experiment_name
-    assert len({score["ndcg_at_100"] for score in found}) == len(found)
 
 
 def test_dimensions_and_fusion_encode_each_text_once(task, store):
@@ -228,15 +229,10 @@ def test_dimensions_and_fusion_encode_each_text_once(task, store):
 SAMPLED = (
     "PatentCitationRetrieval",
     "WIPOATConventionalEnvironmentClassification",
-    "WIPOATConventionalClustering",
-    "PatentDAPFAMTitleToTAOutRetrieval",
-    "PatenTEBEffect2Substance",
-    "PatenTEBBloom",
+    "PatenTEBNLIOldNew",
     "PatenTEBParaSolution",
     "PatenTEBInventorClustering",
-    "SophiaAiObjRetrieval",
     "PatentMapClmToAllRetrieval",
-    "PatentMapIPCClassification",
 )
 
 
@@ -333,21 +329,13 @@ def test_late_interaction_stays_maxsim_with_a_store(task, store, colbert):
     np.testing.assert_equal(*map(numbers, both))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"dims": 4}, {"passages": 20}])
-@pytest.mark.parametrize("keeps", [True, False])
-def test_late_interaction_has_no_single_vector_to_cut(store, colbert, settings, keeps):
+def test_late_interaction_has_no_single_vector_to_cut(store, colbert, settings):
     with pytest.raises(ModelError):
-        compose(load(str(colbert)), store=store if keeps else None, **settings)
+        compose(load(str(colbert)), store=store, **settings)
 
 
 # ---------------------------------------------------------------- mteb's own check
-
-
-@pytest.mark.slow
-def test_mock_run(store):
-    settings = {"dims": 16, "passages": 4, "fuse": bm25("dapfam"), "rrf_k": 60, "rerank": Shortest(), "rerank_depth": 3}
-    assert failures(mteb.mock_run(compose(Encoder(), store=store, **settings))) == {}
 
 
 # ---------------------------------------------------------------- the command
@@ -378,13 +366,7 @@ def checkpoints(tmp_path_factory):
 COMMANDS = [
     "",
     "--no-store",
-    "--dims 4",
-    "--passages 20",
-    "--passages 20 --stride 10 --aggregate avg_top3",
-    "--fuse bm25-dapfam --alpha 0.7",
-    "--fuse mteb/baseline-bm25s --rrf 60",
-    "--fuse SECOND --alpha 0.3",
-    "--rerank CROSS --rerank-depth 5",
+    "--passages 20 --stride 10 --fuse SECOND --alpha 0.3",
     "--dims 4 --passages 20 --aggregate avgP --fuse patent-mteb/bm25-dapfam --rrf 30 --rerank CROSS --rerank-depth 7",
 ]
 
@@ -415,38 +397,21 @@ def test_the_command_composes_as_python_does(task, tmp_path, store, checkpoints,
     model = load(str(checkpoints["MODEL"]))
     settings = {"dims": 4, "passages": 20, "aggregate": "avgP", "fuse": bm25("dapfam"), "rrf_k": 30, "rerank_depth": 7}
     composed = compose(model, store=store, rerank=load(str(checkpoints["CROSS"])), **settings)
+    alone = compose(model, passages=20, stride=10, fuse=load(str(checkpoints["SECOND"])), alpha=0.3)
     *_, last = seen.items()
+    assert ResultCache(folder).get_task_result_path(last[0].stem, alone.mteb_model_meta) in seen
     assert ResultCache(folder).get_task_result_path(last[0].stem, composed.mteb_model_meta) == last[0]
     for name, value in scores_of(task, composed).items():
         if name not in ("hf_subset", "languages", "mteb_version") and isinstance(value, float) and not np.isnan(value):
             assert last[1][name] == pytest.approx(value, abs=1e-5), name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--alpha 0.5", "need a second model"),
-        ("--fuse SECOND --alpha 0.5 --rrf 60", "exclude each other"),
-        ("--fuse SECOND --alpha 1.5", "from 0 to 1"),
-        ("--stride 16", "need passages"),
-        ("--passages 20 --stride 64", "text would be skipped"),
-        ("--passages 20 --aggregate median", "unknown aggregation"),
-        ("--dims 0", "cannot keep 0 dimensions"),
-        ("--rerank SECOND", "is not a cross-encoder"),
-        ("--rerank-depth 5", "needs a second stage"),
-    ],
-)
-def test_the_command_refuses_what_does_not_go_together(task, tmp_path, store, checkpoints, capsys, arguments, message):
-    words = [str(checkpoints.get(word, word)) for word in arguments.split()]
-    assert run("-m", str(checkpoints["MODEL"]), "--store", str(store), "--output-folder", str(tmp_path), *words) == 2
-    streams = capsys.readouterr()
-    assert message in streams.err.replace("\n", " ")
-    assert "Traceback" not in streams.err
-    assert not list(tmp_path.rglob(f"{TASK}.local-*[0-9a-f].json"))
-
-
-def test_store_and_no_store_exclude_each_other(checkpoints, tmp_path, capsys):
+def test_options_that_do_not_go_together_are_refused(checkpoints, tmp_path, capsys):
+    for words, said in ((["--alpha", "0.5"], "second model"), (["--passages", "20", "--stride", "64"], "be skipped")):
+        assert run("-m", str(checkpoints["MODEL"]), "--output-folder", str(tmp_path), *words) == 2
+        streams = capsys.readouterr()
+        assert said in streams.err.replace("\n", " ") and "Traceback" not in streams.err
+    assert not list(tmp_path.rglob(f"{TASK}.*.json"))
     with pytest.raises(SystemExit) as stopped:
         run("-m", str(checkpoints["MODEL"]), "--store", str(tmp_path), "--no-store")
     assert stopped.value.code == 2

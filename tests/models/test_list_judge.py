@@ -8,7 +8,7 @@ import pytest
 from chat_server import CORPUS, QUERIES, First, chat_server
 from search_calls import run_of
 
-from patent_mteb.endpoints.chat import Answers, Budget, BudgetError, Chat, Meter, Prices
+from patent_mteb.endpoints.chat import Answers, Chat
 from patent_mteb.endpoints.client import Endpoint
 from patent_mteb.errors import ModelError
 from patent_mteb.models.judge import ListJudge, heap, numbers_in, sliding
@@ -112,6 +112,12 @@ def test_the_order_is_that_of_the_server(method, answer, window):
             wanted = naive_windows(numbers, window, best)
         assert [document for document, _ in run.ranking(query)] == [f"d{number}" for number in wanted]
     assert run.first_stage.k == 50 and run.effort["pairs"] == 100
+    for name in ("calls", "input_tokens", "output_tokens", "seconds"):
+        total = sum(effort[name] for effort in run.efforts.values())
+        assert total == pytest.approx(run.effort[name], abs=1e-5) and total > 0
+    assert [len(run.efforts[query]["trace"]) for query in QUERIES] == [
+        sum(shown(body)[0] == text for body in server.bodies) for text in QUERIES.values()
+    ]
     assert run.effort["calls"] == len(server.bodies) and run.effort["unreadable"] == run.effort["incomplete"] == 0
     assert max(len(shown(body)[1]) for body in server.bodies) == window
 
@@ -194,32 +200,6 @@ def test_hidden_documents_are_not_shown_and_keep_their_places_where_nothing_is_h
     places = [0, next(rest), next(rest), 3, next(rest), next(rest)]
     assert [document for document, _ in every.ranking("qa")] == [f"d{number}" for number in places]
     assert every.first_stage.k == 6 and seen.first_stage.run.to_dict().keys() == {"qa"}
-
-
-@pytest.mark.parametrize(("method", "answer"), [("listwise", ordered), ("setwise", chosen)])
-def test_a_spent_budget_is_continued_and_nothing_is_asked_twice(tmp_path, method, answer):
-    with chat_server(answer) as (url, server), closing(Answers(tmp_path / "answers.sqlite")) as answers:
-        with pytest.raises(BudgetError, match="budget of 3 calls is spent"):
-            model = judge(url, method, answers, Meter(Budget(calls=3)), window=5)
-            run_of(Reranked(First(), model, k=12), CORPUS, QUERIES)
-        assert len(server.bodies) == 3
-        runs = [
-            run_of(
-                Reranked(First(), judge(url, method, answers, Meter(prices=Prices(1, 2)), window=5), k=12),
-                CORPUS,
-                QUERIES,
-            )
-            for _ in range(2)
-        ]
-    messages = [body["messages"][1]["content"] for body in server.bodies]
-    assert len(messages) == len(set(messages)) == runs[0].effort["calls"]
-    assert runs[0].to_dict() == runs[1].to_dict() and runs[0].effort == runs[1].effort
-    for name in ("calls", "input_tokens", "output_tokens", "seconds", "cost"):
-        total = sum(effort[name] for effort in runs[0].efforts.values())
-        assert total == pytest.approx(runs[0].effort[name], abs=1e-5) and total > 0
-    assert [len(runs[0].efforts[query]["trace"]) for query in QUERIES] == [
-        sum(shown(body)[0] == text for body in server.bodies) for text in QUERIES.values()
-    ]
 
 
 def test_an_answer_that_two_queries_share_counts_for_the_first(tmp_path):

@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 from datasets import Dataset
 from mteb.mocks.mock_tasks.retrieval import MockRetrievalTask
+from tiny_checkpoints import checkpoint
 from torch.utils.data import DataLoader
 
 from patent_mteb.errors import ModelError
 from patent_mteb.models import load
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    return checkpoint(tmp_path_factory.mktemp("loading") / "tiny", 16, "mean", layers=1)
 
 
 def vectors(model):
@@ -18,9 +24,8 @@ def vectors(model):
     return np.asarray(found, np.float32)
 
 
-@pytest.mark.slow
-def test_precision_is_another_identity_and_nearly_the_same_vectors(minilm_dir):
-    full, half, plain = (load(str(minilm_dir), precision=precision) for precision in ("float32", "bfloat16", None))
+def test_precision_is_another_identity_and_nearly_the_same_vectors(tiny):
+    full, half, plain = (load(str(tiny), precision=precision) for precision in ("float32", "bfloat16", None))
     assert full.mteb_model_meta.experiment_kwargs == plain.mteb_model_meta.experiment_kwargs
     assert half.mteb_model_meta.experiment_kwargs != full.mteb_model_meta.experiment_kwargs
     assert half.mteb_model_meta.experiment_name != full.mteb_model_meta.experiment_name
@@ -38,10 +43,9 @@ def test_a_precision_that_cannot_be_had_is_refused(name, precision, message):
         load(name, precision=precision)
 
 
-@pytest.mark.slow
-def test_attention_is_another_identity_and_the_same_vectors_but_for_last_bits(minilm_dir):
+def test_attention_is_another_identity_and_the_same_vectors_but_for_last_bits(tiny):
     plain, eager, torch = (
-        load(str(minilm_dir), device="cpu", **given) for given in ({}, {"attention": "eager"}, {"backend": "torch"})
+        load(str(tiny), device="cpu", **given) for given in ({}, {"attention": "eager"}, {"backend": "torch"})
     )
     assert (
         torch.mteb_model_meta.experiment_name
@@ -66,7 +70,7 @@ def test_what_a_model_cannot_be_run_by_is_refused(given, message):
         load("bm25", **given)
 
 
-def test_a_backend_whose_packages_are_missing_names_them(minilm_dir, monkeypatch):
+def test_a_backend_whose_packages_are_missing_names_them(tiny, monkeypatch):
     monkeypatch.setattr("patent_mteb.models.loading.find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"needs optimum and onnxruntime\. Remedy: use openvino"):
-        load(str(minilm_dir), backend="onnx")
+        load(str(tiny), backend="onnx")

@@ -2,16 +2,12 @@
 theirs.
 """
 
-import json
 from dataclasses import replace
 
 import mteb
-import numpy as np
 import pytest
-from datasets import Dataset
 from tiny_colbert import write_checkpoint
 
-from patent_mteb import cli
 from patent_mteb._mteb import registered
 from patent_mteb.models import load
 from patent_mteb.models.loading import exact, find_meta
@@ -54,44 +50,6 @@ def test_the_models_of_the_papers_are_searched_exactly(hub, name):
         assert found.experiment_kwargs == {"dtype": "float32", "maxsim": "exact"}
     if name == NAMES[0]:
         assert li.KNOWN_SETTINGS[name].trust_remote_code
-
-
-def test_scores_are_maxsim_token_by_token(hub):
-    model = load("colbert-ir/colbertv2.0")
-    queries, documents = ["rotor blade", "valve"], ["pump valve seal", "rotor stator blade", "lens laser"]
-    tokens = [model.encode_tokens(texts, is_query=asked) for texts, asked in ((queries, True), (documents, False))]
-    expected = [
-        [sum(max(float(np.dot(q, d)) for d in document) for q in query) for document in tokens[1]]
-        for query in tokens[0]
-    ]
-    where = {
-        "task_metadata": mteb.get_task("NFCorpus").metadata,
-        "hf_split": "test",
-        "hf_subset": "default",
-        "encode_kwargs": {},
-    }
-    rows = [
-        {"id": [f"{kind}{i}" for i in range(len(texts))], "text": texts}
-        for kind, texts in (("q", queries), ("d", documents))
-    ]
-    model.index(Dataset.from_dict(rows[1]), **where)
-    found = model.search(Dataset.from_dict(rows[0]), top_k=3, **where)
-    for query, scores in enumerate(expected):
-        assert [found[f"q{query}"][f"d{place}"] for place in range(3)] == pytest.approx(scores, abs=1e-5)
-
-
-@pytest.mark.slow
-def test_from_the_command_line(hub, tmp_path, monkeypatch):
-    monkeypatch.setenv("PATENT_MTEB_STORE", str(tmp_path / "store"))
-    task = "PatentMapAbsToAbsRetrieval.sample"
-    options = ["-t", task, "--out", str(tmp_path / "results"), "--no-store", "-v", "0"]
-    for name in (NAMES[1], str(hub)):
-        assert cli.main(["run", "-m", name, *options]) == 0
-    scores = [
-        json.loads(path.read_text())["scores"]["test"][0]["main_score"]
-        for path in (tmp_path / "results").rglob(f"{task}.json")
-    ]
-    assert len(scores) == 2 and scores[0] == scores[1] > 0
 
 
 def test_other_models_are_left_as_they_are():

@@ -4,9 +4,7 @@ tokenizer.
 
 from __future__ import annotations
 
-import importlib
 import logging
-import warnings
 
 import mteb
 import numpy as np
@@ -14,17 +12,15 @@ import pytest
 import torch
 from datasets import Dataset
 from mteb.abstasks.task_metadata import TaskMetadata
-from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.abs_encoder import get_prompt
 from mteb.models.model_implementations import MODEL_REGISTRY
-from mteb.models.model_meta import _serialize_experiment_kwargs_to_name
 from mteb.models.models_protocols import EncoderProtocol
 from mteb.types import PromptType
 from patenteb_prompts import EXPECTED
 from sentence_transformers import SentenceTransformer
 from tiny_checkpoints import VOCABULARY, bare, checkpoint
 from torch.utils.data import DataLoader
-from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoModel, AutoTokenizer
 
 from patent_mteb.errors import ModelError
 from patent_mteb.models.checkpoints import CHECKPOINTS
@@ -60,20 +56,6 @@ def encode(model, task: str, role: PromptType | None, *texts: str, task_type: st
     return np.asarray(found)
 
 
-@pytest.fixture
-def seen(monkeypatch):
-    """The texts handed to a Hugging Face tokenizer, in order."""
-    texts: list[str] = []
-    original = PreTrainedTokenizerBase.__call__
-
-    def spy(self, text=None, *args, **kwargs):
-        texts.extend([text] if isinstance(text, str) else list(text))
-        return original(self, text, *args, **kwargs)
-
-    monkeypatch.setattr(PreTrainedTokenizerBase, "__call__", spy)
-    return texts
-
-
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory):
     """A directory of stand-ins under the hub ids, in the published structures (mean, mean + Dense, CLS, bare MLM)."""
@@ -99,8 +81,7 @@ def patembed(hub):
         return load_plain("datalyes/patembed-base", device="cpu")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("task", TASK_PROMPTS)
+@pytest.mark.parametrize("task", ["PatenTEBTitle2Full", "PatenTEBRetrievalIN", "PatenTEBNLIOldNew"])
 @pytest.mark.parametrize("role", [QUERY, DOCUMENT])
 def test_the_right_prefix_reaches_the_tokenizer(patembed, seen, task, role):
     encode(patembed, task, role, "a rotor", "a blade [SEP] of steel")
@@ -109,30 +90,11 @@ def test_the_right_prefix_reaches_the_tokenizer(patembed, seen, task, role):
     assert patembed.prompts_used[task, role.value] == prefix
 
 
-@pytest.mark.parametrize("task", [task for task, sides in EXPECTED.items() if sides[0] == sides[1]])
+@pytest.mark.parametrize("task", ["PatenTEBBloom", "PatenTEBParaProblem", "PatenTEBFullIPCClustering"])
 def test_single_texts_are_prefixed_without_a_role(patembed, seen, task):
     encode(patembed, task, None, "a rotor", task_type="Classification")
     assert seen[-1] == EXPECTED[task][0] + "a rotor"
     assert patembed.prompts_used[task, None] == EXPECTED[task][0]
-
-
-@pytest.fixture(scope="module")
-def stock(hub):
-    """mteb's own wrapper on the same checkpoint, loaded with all 15 tasks registered."""
-    registry = importlib.import_module("mteb.get_tasks")._TASKS_REGISTRY
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for task in TASK_PROMPTS:
-            patch.setitem(registry, task, type(task, (), {"metadata": metadata(task)}))
-        return SentenceTransformerEncoderWrapper(str(hub / "datalyes/patembed-base"), device="cpu")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", TASK_PROMPTS)
-@pytest.mark.parametrize("role", [QUERY, DOCUMENT])
-def test_the_stock_path_loses_the_prefix(stock, seen, task, role):
-    encode(stock, task, role, "a rotor")
-    assert seen[-1] == "a rotor"
 
 
 @pytest.mark.slow
@@ -197,22 +159,25 @@ def test_the_unprompted_ablation_needs_no_switch(seen):
     assert seen[-1] == EXPECTED["PatenTEBTitle2Full"][0] + "a rotor"
 
 
+def states_of(folder, text):
+    """The last hidden states of a text, by transformers alone."""
+    tokens = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
+    with torch.no_grad():
+        return AutoModel.from_pretrained(folder).eval()(**tokens).last_hidden_state[0]
+
+
 @pytest.mark.parametrize("name", ["datalyes/patembed-base_long_1024", "AI-Growth-Lab/PatentSBERTa"])
 def test_cls_models_give_the_first_token(hub, name):
     model = load_plain(name, device="cpu", prompts="none")
-    tokens = AutoTokenizer.from_pretrained(hub / name)("a rotor", return_tensors="pt")
-    with torch.no_grad():
-        states = AutoModel.from_pretrained(hub / name).eval()(**tokens).last_hidden_state[0]
-    np.testing.assert_allclose(encode(model, "ArguAna", QUERY, "a rotor")[0], states[0].numpy(), atol=1e-5)
+    first = states_of(hub / name, "a rotor")[0]
+    np.testing.assert_allclose(encode(model, "ArguAna", QUERY, "a rotor")[0], first.numpy(), atol=1e-5)
 
 
 def test_a_bare_masked_language_model_is_mean_pooled(hub):
     name = "anferico/bert-for-patents"
     model = load_plain(name, device="cpu")
-    tokens = AutoTokenizer.from_pretrained(hub / name)("a rotor blade", return_tensors="pt")
-    with torch.no_grad():
-        states = AutoModel.from_pretrained(hub / name).eval()(**tokens).last_hidden_state[0]
-    np.testing.assert_allclose(encode(model, "ArguAna", QUERY, "a rotor blade")[0], states.mean(0).numpy(), atol=1e-5)
+    mean = states_of(hub / name, "a rotor blade").mean(0)
+    np.testing.assert_allclose(encode(model, "ArguAna", QUERY, "a rotor blade")[0], mean.numpy(), atol=1e-5)
     assert model.model.max_seq_length == 512
 
 
@@ -229,11 +194,8 @@ def test_section_tags_of_the_vocabulary_are_tokens_of_their_own(tmp_path, monkey
 def test_mean_and_dense(hub):
     folder = hub / "datalyes/patembed-base"
     model = load_plain("datalyes/patembed-base", device="cpu", prompts="none")
-    tokens = AutoTokenizer.from_pretrained(folder)("a rotor", return_tensors="pt")
-    with torch.no_grad():
-        states = AutoModel.from_pretrained(folder).eval()(**tokens).last_hidden_state[0]
-        projected = states.mean(0) @ model.model[2].linear.weight.T
-    np.testing.assert_allclose(encode(model, "ArguAna", QUERY, "a rotor")[0], projected.numpy(), atol=1e-5)
+    projected = states_of(folder, "a rotor").mean(0) @ model.model[2].linear.weight.T
+    np.testing.assert_allclose(encode(model, "ArguAna", QUERY, "a rotor")[0], projected.detach().numpy(), atol=1e-5)
 
 
 @pytest.mark.slow
@@ -242,10 +204,7 @@ def test_patentmap_texts_are_tagged_and_cls_pooled(hub, seen):
     model = load_plain(name, device="cpu")
     vector = encode(model, "PatentMapAbsToAbsRetrieval", QUERY, "pump [SEP] a pump. [SEP] 1. a pump")[0]
     assert seen[-1] == "pump [SEP] [abstract] a pump. [SEP] [claim] 1. a pump"
-    tokens = AutoTokenizer.from_pretrained(hub / name)(seen[-1], return_tensors="pt")
-    with torch.no_grad():
-        states = AutoModel.from_pretrained(hub / name).eval()(**tokens).last_hidden_state[0]
-    np.testing.assert_allclose(vector, states[0].numpy(), atol=1e-5)
+    np.testing.assert_allclose(vector, states_of(hub / name, seen[-1])[0].numpy(), atol=1e-5)
     assert model.prompts_used == {("PatentMapAbsToAbsRetrieval", "query"): ""}
 
 
@@ -262,7 +221,6 @@ def test_section_tags(text, tagged):
     assert section_tags(text) == tagged
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "role", "text", "tagged"),
     [
@@ -286,11 +244,10 @@ def test_section_tags(text, tagged):
         ("PatentMapClmToAllRetrieval", QUERY, "[claim] 1. a pump", "[claim] 1. a pump"),
     ],
 )
-@pytest.mark.parametrize("twin", ["", ".sample"])
-def test_patentmap_checkpoints_read_the_tags_of_the_tasks_sections(task, role, text, tagged, twin, tagging, seen):
+def test_patentmap_checkpoints_read_the_tags_of_the_tasks_sections(task, role, text, tagged, tagging, seen):
     tagging.encode(
         loader(text),
-        task_metadata=mteb.get_task(task + twin).metadata,
+        task_metadata=mteb.get_task(f"{task}.sample").metadata,
         hf_split="test",
         hf_subset="default",
         prompt_type=role,
@@ -311,18 +268,6 @@ def test_settings_reach_model_and_identity(seen):
     encode(model, "PatenTEBRetrievalIN", DOCUMENT, "pump [SEP] a pump. [SEP] 1. a pump")
     assert seen[-1] == EXPECTED["PatenTEBRetrievalIN"][1] + "pump a pump."
     assert model.mteb_model_meta.experiment_kwargs == {"layers": 2, "input": "noSEP+trim[-1]"}
-    names = {
-        _serialize_experiment_kwargs_to_name(kwargs)
-        for kwargs in (
-            None,
-            {"layers": 2},
-            {"layers": 1},
-            {"prompts": "none"},
-            {"input": "noSEP"},
-            {"input": "trim[1]"},
-        )
-    }
-    assert len(names) == 6
 
 
 class TestRefusals:
@@ -373,22 +318,6 @@ class TestMetas:
         assert len(names) == len(set(names)) == len(CHECKPOINTS) == 27
         foreign = {name: meta for name, meta in MODEL_REGISTRY.items() if meta not in METAS}
         assert not set(names) & set(foreign)
-
-    def test_facts(self):
-        base = BY_NAME["datalyes/patembed-base"]
-        assert (base.embed_dim, base.max_tokens, base.n_parameters) == (768, 512, 193_100_000)
-        assert base.license == "cc-by-nc-sa-4.0"
-        assert base.revision == "244ba452908a3093be11efb8a44396652317fb14"
-        assert [BY_NAME[f"datalyes/patembed-{size}"].embed_dim for size in ("base_small", "small", "mini", "nano")] == [
-            512,
-            384,
-            256,
-            128,
-        ]
-        assert all(meta.reference == f"https://huggingface.co/{meta.name}" for meta in METAS)
-        assert {name for name, row in CHECKPOINTS.items() if row.pooling == "cls" and "patembed" in name} == {
-            f"datalyes/patembed-base_long_{length}" for length in (1024, 2048, 4096)
-        }
 
     def test_what_is_not_zero_shot(self):
         """By PatenTEB §4.3 and §7.1: 13 training tasks, without classification 10, retrieval only 8; clustering

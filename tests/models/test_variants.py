@@ -32,8 +32,6 @@ FULL = "title [SEP] the abstract [SEP] 1. a claim"
         ("trim[-1]", "title [SEP] the abstract"),
         ("trim[1,-1]", "title"),
         ("noSEP+trim[1]", "title 1. a claim"),
-        ("noSEP+trim[-1]", "title the abstract"),
-        ("noSEP+trim[1,-1]", "title"),
     ],
 )
 def test_table_10(name, expected):
@@ -47,10 +45,8 @@ def test_table_10(name, expected):
     ("name", "text", "expected"),
     [
         ("trim[1]", "only a problem", "only a problem"),
-        ("trim[-1]", "only a problem", "only a problem"),
         ("trim[1]", "title [SEP] abstract", "title"),
         ("trim[-1]", "title [SEP] abstract", "title [SEP] abstract"),
-        ("trim[1,-1]", "title [SEP] abstract", "title"),
         ("trim[5]", FULL, FULL),
         ("noSEP", "a [sep] b", "a [sep] b"),
     ],
@@ -74,19 +70,22 @@ def test_the_task_says_which_sections_a_text_has(name, parts, text, expected):
     assert Variant.parse(name)(text, parts) == expected
 
 
-@pytest.mark.parametrize("kind", ["PatenTEBTitle2Full", "PatenTEBTitle2Full.sample"])
 @pytest.mark.parametrize("role", list(PromptType))
-def test_title2full_documents_have_no_title(kind, role):
+def test_title2full_documents_have_no_title(role):
     recorder = Recorder()
     model = InputVariant(recorder, "trim[1]")
     loader = DataLoader(Dataset.from_dict({"text": ["an abstract [SEP] 1. a claim"]}))
     model.encode(
-        loader, task_metadata=mteb.get_task(kind).metadata, hf_split="test", hf_subset="default", prompt_type=role
+        loader,
+        task_metadata=mteb.get_task("PatenTEBTitle2Full.sample").metadata,
+        hf_split="test",
+        hf_subset="default",
+        prompt_type=role,
     )
     assert recorder.texts == ["1. a claim" if role == PromptType.document else "an abstract [SEP] 1. a claim"]
 
 
-@pytest.mark.parametrize("name", ["", "+", "nosep", "trim", "trim[]", "trim[0]", "trim[a]", "noSEP+", "trim[1],noSEP"])
+@pytest.mark.parametrize("name", ["", "+", "nosep", "trim[]", "trim[0]", "trim[1],noSEP"])
 def test_unknown_variants(name):
     with pytest.raises(ModelError, match="invalid input variant"):
         Variant.parse(name)
@@ -167,7 +166,7 @@ def four_layers(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layers", [1, 2, 3, 4])
+@pytest.mark.parametrize("layers", [1, 3])
 def test_pruning_equals_the_hidden_states_of_the_full_model(four_layers, layers):
     full = SentenceTransformer(str(four_layers), device="cpu")
     before = full.encode(["a rotor"])

@@ -24,27 +24,7 @@ def test_every_paper_has_a_benchmark_of_its_tasks():
         "PatentMTEB",
         "PatentMTEB+",
     ]
-    assert {name for name in names if "(retrieval)" in name and "sample" not in name} >= {
-        "WIPO-AT(retrieval)",
-        "PatenTEB(retrieval)",
-        "PatentMap(retrieval)",
-        "PatentMTEB(retrieval)",
-    }
     assert "DAPFAM(retrieval)" not in names, "all of its tasks are"
-    without = {
-        "PANORAMA",
-        "PatentMatch",
-        "PatSnapNovelty",
-        "CLEF-IP-2013",
-        "NOC4PC",
-        "PatentPhrases",
-        "HUPD",
-        "PatentOpenEP",
-        "PatentOpenEP(retrieval)",
-        "PatentMTEB+",
-    }
-    assert {name for name in names if not name.endswith(".sample") and f"{name}.sample" not in names} <= without
-    assert not {f"{name}.sample" for name in without}.intersection(names), "their data have no sample"
     for module, benchmark in zip(MODULES, papers, strict=True):
         assert benchmark is module.BENCHMARK
         assert benchmark.facts is module.FACTS
@@ -116,9 +96,8 @@ def test_sophia_reports_its_spread():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sample", ["", "1"])
-def test_patentmteb_stands_on_published_data_only(monkeypatch, sample):
-    monkeypatch.setenv(loading.SAMPLE_VARIABLE, sample)
+def test_patentmteb_stands_on_published_data_only(monkeypatch):
+    monkeypatch.setenv(loading.SAMPLE_VARIABLE, "1")
     total = mteb.get_benchmark("PatentMTEB")
     assert [task.metadata.name for task in total.tasks] == [task.metadata.name for task in total.task_classes]
     assert {task.source.kind for task in total.tasks if task.data.released} == {"hub"}
@@ -198,22 +177,6 @@ def test_no_mean_over_two_worlds_in_mtebs_own_tools(tmp_path, monkeypatch):
     assert not [name for name, value in row.items() if isinstance(value, float) and round(value, 3) == 0.5]
 
 
-@pytest.mark.slow
-def test_local_checkpoints_have_a_row(tmp_path):
-    """mteb's own table drops them."""
-    for model, value in (("local/mine", 0.3), (MODEL, 0.4)):
-        folder = model_folder(tmp_path, model, "r1")
-        for task in patentmap.BENCHMARK.task_classes:
-            add(folder, task.metadata.name, value)
-    benchmark = mteb.get_benchmark("PatentMap.sample")
-    results = ResultCache(tmp_path).load_results(tasks=benchmark, require_model_meta=False)
-    assert {model: scores["Overall (sample)"] for model, scores in benchmark.get_score(results).items()} == {
-        "local/mine": pytest.approx(0.3),
-        MODEL: pytest.approx(0.4),
-    }
-    assert "local/mine" not in str(results.get_benchmark_result())
-
-
 def test_results_on_the_commit_of_a_branch_have_a_score_in_mtebs_tools(tmp_path):
     """Where the hub was never asked, a set that is pinned to a branch does not say its commit; the results do."""
     cache = _results(tmp_path, {})
@@ -222,3 +185,18 @@ def test_results_on_the_commit_of_a_branch_have_a_score_in_mtebs_tools(tmp_path)
         add(folder, task.metadata.name, 0.2 * place, kind="real", revision="d" * 40)
     benchmark = mteb.get_benchmark("PatentMap")
     assert benchmark.get_score(_read(cache, benchmark))[MODEL]["Overall"] == pytest.approx(0.2)
+
+
+def test_scores_on_few_queries_are_in_no_mean(tmp_path):
+    folder = model_folder(tmp_path, MODEL, "r1")
+    abstracts, claims, classes = (task.metadata.name for task in patentmap.BENCHMARK.task_classes)
+    for name, value, more in (
+        (abstracts, 0.2, {"n_queries": 9}),
+        (claims, 0.4, {"n_queries": 200}),
+        (classes, 0.8, {}),
+    ):
+        add(folder, name, value, more=more)
+    benchmark = mteb.get_benchmark("PatentMap.sample")
+    scores = benchmark.get_score(_read(ResultCache(tmp_path), benchmark))[MODEL]
+    assert scores["Overall (sample)"] == pytest.approx(0.6)
+    assert scores["Group::Retrieval (sample)"] == pytest.approx(0.4)

@@ -10,6 +10,8 @@ from small_patents import Words
 from patent_mteb.errors import DataError
 
 TASK = "ClefIP2013ClaimsToPassageRetrieval"
+TOPICS_FOLDER = "02_topics/clef-ip-2013-clms-psg-TEST"
+QRELS_FOLDER = "02_topics/2013-clef-ip-clsm-to-psg-qrels"
 TOPICS = """<tid>PSG-1</tid>
 <tfile>EP-1000001-A1.xml</tfile>
 <tclaims>/patent-document/claims/claim[1] /patent-document/claims/claim[2]</tclaims>
@@ -60,8 +62,7 @@ RELEVANT = {
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     place = tmp_path / "CLEF-IP-2013"
-    test = place / "02_topics/clef-ip-2013-clms-psg-TEST"
-    qrels = place / "02_topics/2013-clef-ip-clsm-to-psg-qrels"
+    test, qrels = place / TOPICS_FOLDER, place / QRELS_FOLDER
     for one in (test / "tfiles", qrels, place / "01_document_collection/ep0/000"):
         one.mkdir(parents=True)
     (test / "clef-ip-2013-clms-psg-TEST.txt").write_text(TOPICS)
@@ -126,24 +127,14 @@ def test_measures_are_those_of_a_second_computation(folder):
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
+        (f"{TOPICS_FOLDER}/clef-ip-2013-clms-psg-TEST.txt", "<tid>PSG-2</tid>\n", "", r"row 6.*no <tid>"),
         (
-            "02_topics/clef-ip-2013-clms-psg-TEST/clef-ip-2013-clms-psg-TEST.txt",
-            "<tid>PSG-2</tid>\n",
-            "",
-            r"row 6.*no <tid>",
-        ),
-        (
-            "02_topics/clef-ip-2013-clms-psg-TEST/clef-ip-2013-clms-psg-TEST.txt",
+            f"{TOPICS_FOLDER}/clef-ip-2013-clms-psg-TEST.txt",
             "claims[1]/claim[1]<",
             "claims[1]/claim[7]<",
             "names no claim",
         ),
-        (
-            "02_topics/2013-clef-ip-clsm-to-psg-qrels/2013-clef-ip-QRELS-DE-claims-to-passages.txt",
-            ",/patent",
-            " /patent",
-            r"row 1.*not topic",
-        ),
+        (f"{QRELS_FOLDER}/2013-clef-ip-QRELS-DE-claims-to-passages.txt", ",/patent", " /patent", r"row 1.*not topic"),
         ("01_document_collection/ep0/000/EP-0000002-A1.xml", "</patent-document>", "", "EP-0000002-A1.xml"),
     ],
 )

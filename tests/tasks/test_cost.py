@@ -9,6 +9,7 @@ from datasets import Dataset
 from mteb.models import SentenceTransformerEncoderWrapper
 from sentence_transformers import SentenceTransformer
 from small_patents import Words, evaluate
+from tiny_checkpoints import checkpoint
 from torch.utils.data import DataLoader
 
 from patent_mteb.models import Hybrid, bm25
@@ -19,11 +20,11 @@ from patent_mteb.tasks.evidence import measured
 PLACE = {"task_metadata": mteb.get_task("STSBenchmark").metadata, "hf_split": "test", "hf_subset": "default"}
 
 
-@pytest.mark.slow
-def test_tokens_and_padding_are_those_of_the_batches(tmp_path, minilm_dir):
-    wrapper = SentenceTransformerEncoderWrapper(SentenceTransformer(str(minilm_dir), device="cpu"))
-    wrapper.mteb_model_meta = wrapper.mteb_model_meta.model_copy(update={"name": "test/minilm", "revision": "1"})
-    model = stored(wrapper, tmp_path)
+def test_tokens_and_padding_are_those_of_the_batches(tmp_path):
+    tiny = checkpoint(tmp_path / "tiny", 8, "mean", layers=1)
+    wrapper = SentenceTransformerEncoderWrapper(SentenceTransformer(str(tiny), device="cpu"))
+    wrapper.mteb_model_meta = wrapper.mteb_model_meta.model_copy(update={"name": "test/tiny", "revision": "1"})
+    model = stored(wrapper, tmp_path / "store")
     texts = ["valve " * length for length in (1, 2, 3, 50, 60, 3)]  # one is there twice
 
     def work():

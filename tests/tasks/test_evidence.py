@@ -24,7 +24,6 @@ from patent_mteb.tasks import evidence
 TASK = "PatentMapAbsToAbsRetrieval.sample"
 KINDS = {
     TASK: ("texts", "ranking"),
-    "PatentMapClmToAllRetrieval.sample": ("texts", "ranking"),
     "PatenTEBBloom.sample": ("texts", "embeddings"),
     "PatenTEBParaProblem.sample": ("texts", "predictions"),
 }

@@ -13,7 +13,6 @@ from torch.utils.data import DataLoader
 from patent_mteb.tasks.catalogue import find, sample_tasks, tasks
 
 TEMPLATE = "Instruct: {instruction}\nQuery: "
-KINDS = [pytest.param(kind, id=kind.metadata.name) for kind in (*tasks(), *sample_tasks())]
 
 
 class Recorded:
@@ -37,19 +36,14 @@ def told(task, role):
     return wrapper.model.prompts[-1]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_task_leaves_an_instruction_model_without_an_instruction(kind):
-    role = PromptType.query if kind.metadata.type == "Retrieval" else None
-    found = told(kind, role)
-    assert found.startswith("Instruct: ")
-    assert len(found) > len(TEMPLATE.format(instruction="")) + 10
-    if find("DAPFAM").facts is kind.facts:
-        assert found == TEMPLATE.format(instruction=AbsTaskRetrieval.abstask_prompt)
-    elif role:
-        assert found == TEMPLATE.format(instruction=kind.metadata.prompt["query"])
-        assert "retrieve" in found
-    else:
-        assert found == TEMPLATE.format(instruction=kind.metadata.prompt)
+def test_no_task_leaves_an_instruction_model_without_an_instruction():
+    for kind in (*tasks(), *sample_tasks()):
+        role = PromptType.query if kind.metadata.type == "Retrieval" else None
+        prompt = kind.metadata.prompt["query"] if role and kind.metadata.prompt else kind.metadata.prompt
+        if find("DAPFAM").facts is kind.facts:
+            prompt = AbsTaskRetrieval.abstask_prompt
+        assert len(str(prompt)) > 10 and (not role or "retrieve" in prompt.lower()), kind.metadata.name
+        assert told(kind, role) == TEMPLATE.format(instruction=prompt), kind.metadata.name
 
 
 @pytest.mark.parametrize("side", ["TitlAbs", "TitlAbsClm"])
@@ -65,17 +59,3 @@ def test_the_sides_of_a_retrieval_task_are_told_apart():
     kind = find("Sophia").task_classes[0]
     assert "retrieve patents" in told(kind, PromptType.query)
     assert told(kind, PromptType.document) is None
-
-
-def test_an_instruction_says_what_is_asked_for():
-    said = {kind.metadata.name: kind.metadata.prompt for kind in tasks()}
-    assert said["PatenTEBTitle2Full"] == {"query": "Given the title of a patent, retrieve the patent"}
-    assert (
-        said["WIPOATEmergingVisionClassification"]
-        == "Given a patent, find all its assistive-technology categories within Vision"
-    )
-    assert said["WIPOATEmergingClustering.NoDWPI"] == "Given a patent, find its assistive-technology categories"
-    assert said["SophiaClmsRetrieval"] == {
-        "query": "Given a patent (all claims), retrieve patents that it cites or that cite it"
-    }
-    assert said["PatenTEBInventorClustering"] == "Identify the inventors of the given patent"

@@ -104,28 +104,3 @@ def test_slices_name_the_languages_and_the_gate_counts(tasks):
     assert {"x_ndcg_at_10", "de_en_ndcg_at_10", "judged_at_10", "bpref"} <= set(scores)
     assert scores["gated_documents"] > 0
     assert scores["n_gated_judgements"] == 0, "the recipe left it out before"
-
-
-def test_a_rebuild_is_verified_language_by_language(tmp_path):
-    import dataclasses
-
-    first = tmp_path / "one"
-    editions.build(world.collection(), first, world.WINDOW, "open_ep")
-    editions.build(
-        world.collection(world.PATENTS[::-1], world.CITATIONS[::-1]), tmp_path / "two", world.WINDOW, "open_ep"
-    )
-    assert editions.verify(first / "manifest", tmp_path / "two") == []
-    patents = [
-        (
-            dataclasses.replace(
-                one, translations=(dataclasses.replace(one.translations[0], claims=one.claims), *one.translations[1:])
-            )
-            if one.publication_number == "EP2000006B1"
-            else one
-        )
-        for one in world.PATENTS
-    ]
-    editions.build(world.collection(patents), tmp_path / "three", world.WINDOW, "open_ep")
-    assert editions.verify(first / "manifest", tmp_path / "three") == [
-        f"claims in de {world.D6}#de: other text or classes"
-    ]

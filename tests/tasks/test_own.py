@@ -14,12 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from mteb.cli.build_cli import main as mteb_command
-from sklearn.cluster import KMeans
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score, v_measure_score
-from sklearn.neighbors import KNeighborsClassifier
 from small_patents import Words, evaluate, world
-from threadpoolctl import threadpool_limits
 
 from patent_mteb import _mteb, recipes
 from patent_mteb.data.loading import DATA_VARIABLE, Own, Root
@@ -27,8 +22,6 @@ from patent_mteb.errors import DataError
 from patent_mteb.models.prompts import prompt_for
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.records import Label
-from patent_mteb.protocols.knn import WIPO_AT_KS
-from patent_mteb.protocols.linear_probe import C_GRID
 from patent_mteb.recipes import dataset
 from patent_mteb.recipes.dataset import Identity
 from patent_mteb.tasks import catalogue
@@ -63,64 +56,19 @@ def mteb_runs(out: Path, model: Words, *tasks: str) -> dict[str, dict]:
     return {result["task_name"].partition(".")[0]: result["scores"]["test"][0] for result in found}
 
 
-def reference(folder: Path, name: str, model: Words) -> dict[str, float]:
-    """Macro F1 and V-measure by scikit-learn on the tables as they lie there."""
-    rows = pq.read_table(folder / "labels" / f"{name}.parquet").to_pylist()
-    fields = {row.pop("_id"): row for row in pq.read_table(folder / "fields.parquet").to_pylist()}
-    order = ("claim1", "abstract", "title", "keywords")
-    text = {key: " ".join(part for name in order if (part := row[name])) for key, row in fields.items()}
-    classes = sorted({label for row in rows for label in row["labels"]})
-    x, y = {}, {}
-    for split in ("train", "validation", "test"):
-        ours = [row for row in rows if row["split"] == split]
-        x[split] = np.array([model.vector(text[row["_id"]]) for row in ours], np.float64)
-        y[split] = np.array([[label in row["labels"] for label in classes] for row in ours])
-
-    def score(c, split):
-        fits = [
-            LogisticRegression(C=c, tol=1e-10, max_iter=100_000, solver="newton-cholesky").fit(x["train"], one)
-            for one in y["train"].T
-        ]
-        return f1_score(y[split], np.array([fit.predict(x[split]) for fit in fits]).T, average="macro", zero_division=0)
-
-    def vote(k, split):
-        found = KNeighborsClassifier(k, metric="cosine").fit(x["train"], y["train"]).predict(x[split])
-        return f1_score(y[split], found, average="macro", zero_division=0)
-
-    k = max(WIPO_AT_KS, key=lambda k: (vote(k, "validation"), -k))
-    best = max(C_GRID, key=lambda c: (score(c, "validation"), -c))
-    counts = {label: sum(label in row["labels"] for row in rows) for label in classes}
-    single = [min(row["labels"], key=lambda label: (counts[label], label)) for row in rows if row["split"] == "test"]
-    clusters = KMeans(len(classes), n_init=10, random_state=42).fit_predict(x["test"].astype(np.float32))
-    tuned = {"knn_tuned_k": k, "knn_tuned_macro_f1": vote(k, "test")}
-    return {
-        "macro_f1": score(best, "test"),
-        "c": best,
-        "v_measure": v_measure_score(single, clusters),
-        "n_classes": len(classes),
-        **tuned,
-    }
-
-
 @pytest.mark.slow
-def test_a_landscape_without_citations_runs_by_plain_mteb_and_is_scored_as_scikit_learn_scores_it(
-    topics, tmp_path, monkeypatch
-):
+def test_a_landscape_without_citations_runs_by_plain_mteb(topics, tmp_path, monkeypatch):
+    """test_wipo_at_labels.py has the reference of these scores."""
     files = Root(topics, dataset.read(topics)).files("WIPO-AT")
     assert "labels/Topics.parquet" in files and "corpus.jsonl" not in files
     monkeypatch.setenv(DATA_VARIABLE, str(topics))
     catalogue.enter_own()
     model = Words("test/own-words", 64)
-    with threadpool_limits(1):
-        scores = mteb_runs(tmp_path / "out", model, "AcmeTopicsClassification", "AcmeTopicsClustering")
-        wanted = reference(topics / "WIPO-AT", "Topics", model)
-    assert wanted["n_classes"] == 15 and wanted["macro_f1"] > 0
-    assert scores["AcmeTopicsClassification"]["main_score"] == pytest.approx(wanted["macro_f1"], abs=5e-7)
-    assert scores["AcmeTopicsClassification"]["c"] == wanted["c"]
-    for name in ("knn_tuned_k", "knn_tuned_macro_f1"):
-        assert scores["AcmeTopicsClassification"][name] == pytest.approx(wanted[name], abs=5e-7)
-    assert scores["AcmeTopicsClustering"]["main_score"] == pytest.approx(wanted["v_measure"], abs=5e-7)
-    assert scores["AcmeTopicsClustering"]["data_set"]["owner"] == "Acme Corp."
+    scores = mteb_runs(tmp_path / "out", model, "AcmeTopicsClassification", "AcmeTopicsClustering")
+    for name, main in (("AcmeTopicsClassification", "macro_f1"), ("AcmeTopicsClustering", "v_measure")):
+        assert scores[name]["main_score"] == scores[name][main] > 0
+        assert scores[name]["data_set"]["owner"] == "Acme Corp."
+    assert len([key for key in scores["AcmeTopicsClassification"] if key.startswith("f1_topic ")]) == 15
 
 
 @pytest.mark.slow

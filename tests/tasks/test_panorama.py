@@ -45,8 +45,11 @@ def expected(rows, rankings, single):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", [HashEncoder(), bm25(), Cross()], ids=["dense", "bm25", "cross-encoder"])
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [(TASKS[0], HashEncoder()), (TASKS[0], bm25()), (TASKS[1], Cross())],
+    ids=["dense", "bm25", "cross-encoder"],
+)
 def test_scores_are_those_of_a_second_computation(hub, name, model):
     commit = released_layouts.publish(hub, released_layouts.PANORAMA)
     task = mteb.get_task(name)

@@ -1,7 +1,5 @@
 """PatenTEB tasks against independent references on the same embeddings, and the benchmark's overall score."""
 
-import json
-
 import mteb
 import numpy as np
 import pyarrow as pa
@@ -16,9 +14,7 @@ from small_data import HashEncoder, scores_of
 
 from patent_mteb.data import loading
 from patent_mteb.errors import DataError
-from patent_mteb.experiments import run
 from patent_mteb.tasks import patenteb
-from patent_mteb.tasks.benchmark import group_means, summary
 
 
 @pytest.fixture(autouse=True)
@@ -141,34 +137,6 @@ def test_clustering_equals_scikit_learn(folder, spec):
     found = scores_of(mteb.get_task(spec.name), model)
     assert found["main_score"] == pytest.approx(v_measure_score(labels, assigned), abs=1e-5)
     assert found["n_clusters"] == len(set(labels))
-
-
-@pytest.mark.slow
-def test_the_overall_score_is_the_mean_of_the_fifteen_result_files(tmp_path, monkeypatch):
-    monkeypatch.delenv("PATENT_MTEB_QUERY_SCORES")
-    benchmark = mteb.get_benchmark("PatenTEB")
-    report = run.run(HashEncoder(dims=16), benchmark.tasks, tmp_path, show_progress=False)
-    assert report.exit_status == 0
-    files = [json.loads(path.read_text()) for path in tmp_path.rglob("PatenTEB*.json")]
-    mains = {one["task_name"]: one["scores"]["test"][0]["main_score"] for one in files}
-    assert len(mains) == 15
-    assert summary(benchmark, mains) == {"Overall": pytest.approx(np.mean(list(mains.values())))}
-    means = group_means(benchmark, mains)
-    assert means["Paraphrase"] == pytest.approx(
-        (mains["PatenTEBParaProblem.sample"] + mains["PatenTEBParaSolution.sample"]) / 2
-    )
-    assert set(means) == {"Retrieval", "Classification", "Paraphrase", "Clustering"}
-    loaded = mteb.ResultCache(tmp_path).load_results(tasks=benchmark.tasks)
-    scores = benchmark.get_score(loaded)["tests/hash-encoder"]
-    for key in ("Overall", "Mean(Task)"):
-        counted = [
-            value for name, value in mains.items() if key == "Mean(Task)" or name != "PatenTEBEffect2Substance.sample"
-        ]  # 39 queries
-        assert scores["Overall (sample)" if key == "Overall" else key] == pytest.approx(np.mean(counted))
-    mains.pop("PatenTEBBloom.sample")
-    assert summary(benchmark, mains) == {"Overall": None}
-    assert group_means(benchmark, mains)["Classification"] is None
-    assert group_means(benchmark, mains)["Clustering"] is not None
 
 
 def test_repeated_ids_and_texts(tmp_path, monkeypatch, caplog):

@@ -91,7 +91,6 @@ def test_scores_are_those_of_scikit_learn(root):
     assert (
         scores["n_train"] == len(x["train"]) and scores["n_test"] == len(x["test"]) and scores["n_unseen_labels"] == 0
     )
-    assert run(IPC, Words(dims=64)) == scores
 
 
 def test_the_authors_perceptron_learns_from_their_part_with_their_settings(root, monkeypatch):

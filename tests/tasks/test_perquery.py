@@ -97,11 +97,6 @@ def test_ids_with_blanks_are_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_equal_scores_are_ordered_by_document_descending(tmp_path):
-    Run.from_dict({"q": {"a": 1.0, "c": 1.0, "b": 2.0}}).save(tmp_path / "x.run", "tag")
-    assert [line.split()[2] for line in (tmp_path / "x.run").read_text().splitlines()] == ["b", "c", "a"]
-
-
 # ---------------------------------------------------------------- who receives an evaluation
 
 

@@ -1,6 +1,5 @@
 """WIPO-AT tasks: hand-worked scores of a ten-publication world, and stable identities."""
 
-import json
 from dataclasses import replace
 
 import mteb
@@ -107,38 +106,6 @@ def test_other_data_never_answers_with_a_cached_score(local, tmp_path, monkeypat
     }
     assert loaded == {name: result.get_score() for name, result in zip(names, (first, second), strict=True)}
     assert len(cache.load_results(tasks=names[:1]).model_results[0].task_results) == 1
-
-
-def test_sample_results_load_again_and_are_filed_apart(tmp_path, monkeypatch):
-    task = mteb.get_task("PatentCitationRetrieval")
-    assert task.metadata.name == "PatentCitationRetrieval.sample"
-    assert type(mteb.get_task("PatentCitationRetrieval.sample")).force_sample
-    cache = mteb.ResultCache(tmp_path)
-    model = FixedSearch({})
-    mteb.evaluate(model, task, cache=cache, show_progress_bar=False)
-    (path,) = tmp_path.rglob("PatentCitationRetrieval*.json")
-    assert path.name == "PatentCitationRetrieval.sample.json"
-    assert json.loads(path.read_text())["dataset_revision"].startswith("sample-")
-    loaded = cache.load_results(tasks=["PatentCitationRetrieval.sample"])
-    assert [result.task_name for model in loaded.model_results for result in model.task_results] == [
-        "PatentCitationRetrieval.sample"
-    ]
-
-
-@pytest.mark.slow
-def test_a_task_keeps_its_identity_when_its_data_is_unloaded(tmp_path):
-    task = mteb.get_task("PatentCitationRetrieval")
-    for _ in range(2):
-        mteb.evaluate(
-            FixedSearch({}),
-            task,
-            cache=mteb.ResultCache(tmp_path),
-            overwrite_strategy="always",
-            show_progress_bar=False,
-        )
-        assert not task.data_loaded
-        assert task.metadata.name == "PatentCitationRetrieval.sample"
-    assert [path.name for path in tmp_path.rglob("Patent*.json")] == ["PatentCitationRetrieval.sample.json"]
 
 
 @pytest.mark.parametrize(

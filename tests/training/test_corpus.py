@@ -43,9 +43,7 @@ def test_shares_that_are_none(text, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "signal", ["co-label", "citations", "cross-section", "view:claims-summary", "ipc", "citations-and-self"]
-)
+@pytest.mark.parametrize("signal", ["co-label", "view:claims-summary", "citations-and-self"])
 def test_pairs_of_stored_records_are_those_of_records_in_memory(signal):
     """300 patents with a copy of one, whose text its family has already."""
     patents, citations = load()

@@ -11,7 +11,7 @@ from small_bases import write_bert, write_static
 
 from patent_mteb.errors import DataError
 from patent_mteb.training.bases import is_static, make_loss
-from patent_mteb.training.recipes import RECIPES, Settings, find_recipe, settings_for
+from patent_mteb.training.recipes import Settings
 
 ANCHORS = ["a pump with a rotor", "a device for a wheelchair", "the user and the signal", "a sensor on a cane"]
 POSITIVES = ["the rotor of the pump", "wheelchair device", "a signal for the user", "cane and sensor"]
@@ -167,33 +167,3 @@ def test_wraps_on_request(model):
             make_loss("ranking", model, Settings(layer_dropping=True))
     else:
         assert type(make_loss("ranking", model, Settings(layer_dropping=True))).__name__ == "AdaptiveLayerLoss"
-
-
-def test_the_table_of_recipes():
-    """The numbers that the papers print, once more, and every row can be set."""
-    printed = {
-        "wipo-r3": {"lr": 2e-5, "epochs": 3, "warmup": 0.1, "accumulation": 32},
-        "patentmap-claims-posneg": {
-            "lr": 1e-5,
-            "batch": 512,
-            "temperature": 0.05,
-            "pooling": "cls",
-            "head": "tanh",
-            "swap": True,
-        },
-        "patembed-multitask": {
-            "lr": 1e-5,
-            "batch": 32,
-            "accumulation": 4,
-            "pooling": "mean",
-            "clip": 1.0,
-            "schedule": "cosine",
-        },
-        "patembed-distill-8": {"lr": 1e-4, "layers": (0, 3, 6, 9, 12, 15, 18, 21), "width": 512},
-        "qaecter": {"pooling": "mean", "epochs": 1},
-    }
-    for name, numbers in printed.items():
-        settings = find_recipe(name).settings
-        assert {key: getattr(settings, key) for key in numbers} == numbers, name
-    assert all(settings_for(recipe) == recipe.settings and recipe.open for recipe in RECIPES.values())
-    assert len(RECIPES) == 64

@@ -74,7 +74,9 @@ TAGGED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    "policy", ["dropout", "crop", "shuffle", "claims", "background-drawings", "summary-description"]
+)
 def test_views_of_patentmap(corpus, policy):
     alone = list(pairs.two_views(corpus, "train", Counter(), Settings(swap=False), policy=policy))
     turned = list(pairs.two_views(corpus, "train", Counter(), Settings(swap=True), policy=policy))

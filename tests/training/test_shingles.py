@@ -75,7 +75,7 @@ def test_the_most_alike_is_found_with_its_share_and_field():
     common = {pair for pair, number in families.items() if number > COMMON}
     index = ShingleIndex((key, family, Shingled.of(texts)) for key, family, texts in items)
     found = Counter()
-    for number in range(300):
+    for number in range(120):
         _, _, texts = rng.choice(items)
         noise = rng.choice([0.02, 0.1, 0.25, 0.9])
         changed = [noisy(text, noise, rng) for text in texts]
@@ -88,7 +88,7 @@ def test_the_most_alike_is_found_with_its_share_and_field():
         assert match.share == pytest.approx(max(hits)[0], abs=1e-12)
         assert (pytest.approx(match.share), match.id, match.field) in hits
         found[match.field] += 1
-    assert len(common) >= 8 and min(found[field] for field in FIELDS) > 10 and found.total() < 280
+    assert len(common) >= 8 and min(found[field] for field in FIELDS) > 3 and found.total() < 112
 
 
 def test_what_many_families_share_does_not_count():
