@@ -156,7 +156,6 @@ def without_folders(tmp_path_factory):
 def query_scores_apart(request, without_folders, monkeypatch):
     own = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else next(without_folders)
     monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", str(own / "query_scores"))
-    monkeypatch.setenv("PATENT_MTEB_RUNS", "")  # the option --save-runs sets it for the rest of the process
 
 
 @pytest.fixture(autouse=True)

@@ -40,7 +40,6 @@ sys.meta_path.insert(0, Missing())
 importlib.util.find_spec = find_spec
 from patent_mteb.cli import main
 for line in sys.argv[1:]:
-    os.environ.pop("PATENT_MTEB_RUNS", None)  # --save-runs sets it for the process
     if os.path.isdir("own"):
         os.environ["PATENT_MTEB_DATA"] = "own"
     words = [name for word in line.split() for name in sorted(glob.glob(word, recursive=True)) or [word]]

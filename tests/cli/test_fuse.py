@@ -14,10 +14,8 @@ TASKS = ["PatentDAPFAMTAToTACRetrieval", "PatentDAPFAMTACToTARetrieval"]
 def runs(tmp_path, monkeypatch):
     dapfam_tables(tmp_path / "data")
     monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
-    monkeypatch.setenv("PATENT_MTEB_RUNS", "")
     monkeypatch.chdir(tmp_path)
     assert cli.main(["run", "-m", "bm25-dapfam", "-t", *TASKS, "--out", "first", "--save-runs", "runs", "-v", "0"]) == 0
-    monkeypatch.setenv("PATENT_MTEB_RUNS", "")
     return [str(next((tmp_path / "runs").rglob(f"{task}.*run"))) for task in TASKS]
 
 
