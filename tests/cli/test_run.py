@@ -121,4 +121,6 @@ def test_rankings_that_are_not_written_again_are_said(tmp_path, capsys, monkeypa
     assert "rankings are not written" not in capsys.readouterr().out
     assert cli.main([*words, "second"]) == 0 and not Path("second").exists()
     assert "Their rankings are not written: that takes --overwrite-strategy always." in capsys.readouterr().out
-    assert cli.main([*words[:-1], "--overwrite-strategy", "always"]) == 0 and not Path("second").exists(), "it has ended"
+    assert cli.main([*words[:-1], "--overwrite-strategy", "always"]) == 0 and not Path("second").exists(), (
+        "it has ended"
+    )
