@@ -44,7 +44,7 @@ README = Path(__file__).with_name("README.md")
 SEARCH = ("documents", "queries", "dims")
 DOCUMENTS = (10_000, 20_000, 40_000)
 QUERIES = (250, 500, 1_000)
-TEXTS = growing("texts", (25, 50, 100))
+TEXTS = growing("texts", (15, 30, 60))
 PATENTS = (500, 2_000, 8_000, 32_000)
 AUTOCAST, BUDGET = {"precision": "bfloat16-autocast"}, {"batch_tokens": 1024}  # more leave the cache of a CPU
 
@@ -56,7 +56,7 @@ def encoding(name: str, view: str, goal: float, **options: Any) -> Case:
 
 def command(name: str, step: str, *before: str) -> Case:
     work = partial(cases.command, step=step, before=before)
-    return Case(name, "", ("patents",), growing("patents", PATENTS[:3]), work, 1)
+    return Case(name, "", ("patents",), growing("patents", (500, 1_000, 4_000)), work, 1)
 
 
 CASES: tuple[Case, ...] = (
