@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -41,19 +40,19 @@ def local_files(address: str, show_progress: bool = False) -> Iterator[Path]:
 
 
 def _copied(system: Any, path: str, show_progress: bool) -> Path:
-    from fsspec.callbacks import DEFAULT_CALLBACK, TqdmCallback
+    from fsspec.callbacks import TqdmCallback
 
     address = system.unstrip_protocol(path)
     folder = cache_root() / "inputs" / digest(address, 16)
     copy, known = folder / (PurePosixPath(urlsplit(address).path).name or "file"), folder / ".state.json"
     found = system.info(path)
-    state = json.loads(json.dumps({name: found[name] for name in _STATE if found.get(name)}, default=str))
+    state = {name: str(found[name]) for name in _STATE if found.get(name)}
     if copy.is_file() and len(state) > 1 and read_json(known) == state:
         return copy
     known.unlink(missing_ok=True)
-    bar = TqdmCallback(tqdm_kwargs={"desc": copy.name, "unit": "B", "unit_scale": True})
+    bar = {"desc": copy.name, "unit": "B", "unit_scale": True, "disable": not show_progress}
     with replacing(copy) as partial:
-        system.get_file(path, str(partial), callback=bar if show_progress else DEFAULT_CALLBACK)
+        system.get_file(path, str(partial), callback=TqdmCallback(tqdm_kwargs=bar))
         size = partial.stat().st_size
         if size != found.get("size", size):
             raise OSError(f"{size} of {found['size']} bytes arrived")

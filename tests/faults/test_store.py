@@ -22,6 +22,7 @@ import mteb
 import numpy as np
 import pytest
 from datasets import Dataset
+from forked import in_child
 from small_data import HashEncoder
 from torch.utils.data import DataLoader
 
@@ -448,19 +449,6 @@ def test_whole_blocks_of_a_damaged_shard_are_not_removed_before_they_are_saved(t
 
 def space_of(root, **options):
     return EmbeddingStore(root, shard_bytes=20_000, **options).space(IDENTITY)
-
-
-def in_child(action):
-    """Run an action in a process of its own; its status."""
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            action()
-            status = 0
-        finally:
-            os._exit(status)
-    return child
 
 
 @pytest.mark.slow

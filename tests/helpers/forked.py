@@ -19,7 +19,7 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _PROGRAM = """#!{python} -ISE
@@ -64,6 +64,19 @@ def forking(folder: Path, *modules: str) -> Iterator[Path]:
     with subprocess.Popen(start, env=own, stdin=subprocess.PIPE, pass_fds=[listener.fileno()]):
         listener.close()  # a server that has ended refuses its callers
         yield program
+
+
+def in_child(action: Callable[[], object]) -> int:
+    """Start an action in a fork of this process, which ends with status 1 if it fails; return the number of the fork."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            action()
+            status = 0
+        finally:
+            os._exit(status)
+    return child
 
 
 def _serve(listener: socket.socket) -> None:

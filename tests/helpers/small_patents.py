@@ -9,6 +9,7 @@ from collections import Counter
 import numpy as np
 from mteb.models.model_meta import ModelMeta
 
+from patent_mteb import sample
 from patent_mteb.patents.records import Citation, Claim, Description, MachineSummaries, Patent
 from patent_mteb.store.canaries import TEXTS
 
@@ -46,6 +47,13 @@ def patent(number: int, *, topic: int | None = None, year: int = 2018, office: s
         ),
     }
     return Patent(f"{office}{number}A1", **(values | fields))
+
+
+def part_of_the_sample(n: int) -> tuple[list[Patent], list[Citation]]:
+    """The first ``n`` patents of the sample and the citations among them."""
+    patents, citations = sample.load()
+    numbers = {one.publication_number for one in patents[:n]}
+    return patents[:n], [one for one in citations if {one.citing, one.cited} <= numbers]
 
 
 def world(n: int = 60) -> tuple[list[Patent], list[Citation]]:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+from small_patents import part_of_the_sample
 
-from patent_mteb import recipes, sample
+from patent_mteb import recipes
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.records import Description
 
@@ -18,10 +19,7 @@ EVERYTHING = ["min_citations=1", "queries_per_domain=9999", "positives=9999", "n
 
 @pytest.fixture(scope="module")
 def records():
-    patents, citations = sample.load()
-    patents = patents[:240]
-    numbers = {one.publication_number for one in patents}
-    return patents, [one for one in citations if {one.citing, one.cited} <= numbers]
+    return part_of_the_sample(240)
 
 
 def relations(root, records, *settings):

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import pytest
 from needs_table import PAGE, with_table
+from small_patents import part_of_the_sample
 
-from patent_mteb import recipes, sample
+from patent_mteb import recipes
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.records import Description
@@ -40,10 +41,7 @@ DROPPING = [
 
 @pytest.fixture(scope="module")
 def some():
-    patents, citations = sample.load()
-    patents = patents[:100]
-    numbers = {one.publication_number for one in patents}
-    return patents, [one for one in citations if {one.citing, one.cited} <= numbers]
+    return part_of_the_sample(100)
 
 
 @pytest.mark.parametrize("recipe", recipes.RECIPES)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from family_tables import write_families
 from small_data import TEN_CITATIONS, TEN_PATENTS
+from small_patents import part_of_the_sample
 
 from patent_mteb import cli, recipes, sample
 from patent_mteb.errors import DataError
@@ -28,10 +29,8 @@ def steps(log):
 
 @pytest.fixture(scope="module")
 def some():
-    patents, citations = sample.load()
-    patents = [replace(one, labels=()) for one in patents[:100]]
-    numbers = {one.publication_number for one in patents}
-    return patents, [one for one in citations if {one.citing, one.cited} <= numbers]
+    patents, citations = part_of_the_sample(100)
+    return [replace(one, labels=()) for one in patents], citations
 
 
 def without_kind(text):

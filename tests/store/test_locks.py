@@ -8,6 +8,7 @@ import mteb
 import numpy as np
 import pytest
 from datasets import Dataset
+from forked import in_child
 from mteb.models.model_meta import ModelMeta
 from tiny_checkpoints import checkpoint
 from torch.utils.data import DataLoader
@@ -58,18 +59,6 @@ class Reporting:
 def encoded(folder, output, gate=None, way=lambda encoder: encoder):
     loader = DataLoader(Dataset.from_dict({"text": TEXTS}), batch_size=4)
     return way(stored(Reporting(output, gate), folder, chunk_texts=8)).encode(loader, batch_size=4, **WHERE)
-
-
-def child(work):
-    number = os.fork()
-    if number == 0:
-        status = 1
-        try:
-            work()
-            status = 0
-        finally:
-            os._exit(status)
-    return number
 
 
 def lines(descriptor):
@@ -127,7 +116,7 @@ def test_a_claim_is_free_again_when_its_process_gives_up(tmp_path):
 def test_two_processes_share_the_texts_out_and_encode_none_twice(tmp_path, way):
     output, sink = os.pipe()
     waits, opens = os.pipe()
-    children = [child(lambda: encoded(tmp_path, sink, waits, way)) for _ in range(2)]
+    children = [in_child(lambda: encoded(tmp_path, sink, waits, way)) for _ in range(2)]
     os.write(opens, b"x" * len(TEXTS))
     for number in children:
         assert os.waitpid(number, 0)[1] == 0
@@ -191,7 +180,7 @@ def test_a_slow_model_is_written_call_by_call(tmp_path, monkeypatch):
 def test_what_a_killed_process_had_claimed_is_encoded_by_the_next(tmp_path):
     output, sink = os.pipe()
     never, _ = os.pipe()
-    first = child(lambda: encoded(tmp_path, sink, never))
+    first = in_child(lambda: encoded(tmp_path, sink, never))
     begun = os.read(output, 1 << 16).decode().splitlines()  # it holds its claim, and waits
     assert len(list(tmp_path.glob("spaces/*/claims/*"))) == 1
     os.kill(first, signal.SIGKILL)
