@@ -1,10 +1,11 @@
 """Memory and time of every step from records to a run, on as many generated patents as asked for.
 
     python benchmarks/scale.py [--patents 100000] [--steps import,wipo_at,dapfam,validate,load,bm25] [--folder DIR]
-    [--again]
+    [--again] [--short]
 
 A patent has an abstract of 200 words, five claims of 40 words and three citations of patents before it; every fifth is
-a second member of the family before it. For ``open_us``, and an ``edition`` of it with its manifest, every third
+a second member of the family before it. With ``--short`` it has a quarter of these words, so that ten million need a
+quarter of the disk. For ``open_us``, and an ``edition`` of it with its manifest, every third
 publication is the grant of the application before it; office actions cite three earlier publications against each
 application, each with six numbered paragraphs, and the window has all of them, so every application is a query. The
 same number gives the same patents. Each step is a process of its own; reported are its greatest resident memory
@@ -89,17 +90,19 @@ def main() -> None:
     )
     parser.add_argument("--folder", type=Path, help="where to work and what to keep; a temporary folder without it")
     parser.add_argument("--again", action="store_true", help="run steps too whose figures are there")
+    parser.add_argument("--short", action="store_true", help="texts of a quarter of the words")
     parser.add_argument("--generate", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--examined", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.generate:
-        generate(arguments.folder, arguments.generate, arguments.examined)
+        generate(arguments.folder, arguments.generate, arguments.examined, 1 if arguments.short else 4)
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         steps = arguments.steps.split(",")
         generated = [sys.executable, __file__, "--folder", str(folder), "--generate", str(arguments.patents)]
+        generated += ["--short"] if arguments.short else []
         for world in sorted({"examined" if step in ("open_us", "edition") else "records" for step in steps}):
             _run([*generated, *(["--examined"] if world == "examined" else [])], folder)
             print(f"{arguments.patents:,} patents, {_size(folder / world) / 1e9:.2f} GB of {world}", flush=True)
@@ -163,10 +166,11 @@ def _run(command: list[str], folder: Path) -> tuple[float, int, int]:
     return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, os.waitstatus_to_exitcode(status)
 
 
-def generate(folder: Path, patents: int, examined: bool) -> None:
+def generate(folder: Path, patents: int, examined: bool, phrases_a_claim: int) -> None:
     """Write records of patents, and an export of them as a table for ``import``; existing parts are kept.
 
-    If ``examined``, write applications, grants and the citations of office actions instead.
+    If ``examined``, write applications, grants and the citations of office actions instead. A phrase has ten words, and
+    an abstract five times the phrases of a claim.
     """
     import numpy as np
 
@@ -179,9 +183,9 @@ def generate(folder: Path, patents: int, examined: bool) -> None:
     for first in range(0, patents, _A_PART):
         last = min(first + _A_PART, patents)
         if examined:
-            _write_examined(folder, first, last, patents, phrases)
+            _write_examined(folder, first, last, patents, phrases, phrases_a_claim)
         else:
-            _write_part(folder, first, last, phrases)
+            _write_part(folder, first, last, phrases, phrases_a_claim)
 
 
 def _numbers(numbers: Iterator[int] | range) -> list[str]:
@@ -193,7 +197,7 @@ def _texts(rng: Any, phrases: list[str], rows: int, length: int) -> list[str]:
     return [" ".join([phrases[one] for one in row]) + "." for row in drawn]
 
 
-def _write_part(folder: Path, first: int, last: int, phrases: list[str]) -> None:
+def _write_part(folder: Path, first: int, last: int, phrases: list[str], length: int) -> None:
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -204,14 +208,14 @@ def _write_part(folder: Path, first: int, last: int, phrases: list[str]) -> None
     if all(place.exists() for place in places):
         return
     rng, size = np.random.default_rng([1, first]), last - first
-    claims = _texts(rng, phrases, size * 5, 4)
+    claims = _texts(rng, phrases, size * 5, length)
     numbers, kinds = _numbers(range(first, last)), rng.integers(len(_CLASSES), size=(size, 2)).tolist()
     days = np.datetime64("2000-01-01") + rng.integers(0, 7_000, size)
     columns = {
         "publication_number": numbers,
         "family_id": [f"F{number - (number % 5 == 4)}" for number in range(first, last)],
         "title": _texts(rng, phrases, size, 1),
-        "abstract": _texts(rng, phrases, size, 20),
+        "abstract": _texts(rng, phrases, size, 5 * length),
         "claims": _five_claims(claims),
         "application_date": pa.array(days),
         "publication_date": pa.array(days + np.timedelta64(500, "D")),
@@ -278,7 +282,7 @@ def _examined_number(number: int) -> str:
     return f"US{2002 + number // 1_000_000}{number % 1_000_000:07}A1"
 
 
-def _write_examined(folder: Path, first: int, last: int, patents: int, phrases: list[str]) -> None:
+def _write_examined(folder: Path, first: int, last: int, patents: int, phrases: list[str], length: int) -> None:
     """Write US applications and grants, and what office actions cited against the applications."""
     import numpy as np
 
@@ -292,14 +296,14 @@ def _write_examined(folder: Path, first: int, last: int, patents: int, phrases: 
     size, filed = len(numbers), [number - (number % 3 == 2) for number in numbers]
     applications = [f"US{10 + number // 1_000_000}{number % 1_000_000:06}" for number in filed]
     days = np.datetime64("2002-01-01") + np.array(filed) * 7_000 // patents
-    lines = _texts(rng, phrases, size * 6, 4)
+    lines = _texts(rng, phrases, size * 6, length)
     columns = {
         "publication_number": [_examined_number(number) for number in numbers],
         "family_id": applications,
         "application_number": applications,
         "title": _texts(rng, phrases, size, 1),
-        "abstract": _texts(rng, phrases, size, 20),
-        "claims": _five_claims(_texts(rng, phrases, size * 5, 4)),
+        "abstract": _texts(rng, phrases, size, 5 * length),
+        "claims": _five_claims(_texts(rng, phrases, size * 5, length)),
         "description": [{"detailed": "\n".join(lines[6 * row : 6 * row + 6])} for row in range(size)],
         "paragraphs": [list(range(1, 7))] * size,
         "application_date": days,

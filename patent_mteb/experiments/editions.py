@@ -47,7 +47,7 @@ from patent_mteb.patents.collection import Collection, read_collection
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.patents.families import with_families
 from patent_mteb.patents.matching import match
-from patent_mteb.patents.on_disk import DiskList, in_order, publications, sorted_on_disk, stored, stored_like
+from patent_mteb.patents.on_disk import DiskList, by_number, publications, sorted_on_disk, stored, stored_like
 from patent_mteb.patents.records import (
     SCHEMA_VERSION,
     Citation,
@@ -97,7 +97,7 @@ def window_of(text: str) -> tuple[dt.date, dt.date]:
 
 def in_one_order(collection: Collection) -> Collection:
     """Sort the records by content and drop repeated citations and relations."""
-    patents = in_order(collection.patents, lambda patent: patent.publication_number)
+    patents = by_number(collection.patents)
     citations, relations = _each_once(collection.citations), _each_once(collection.relations)
     families = dict(sorted(collection.families.items()))
     return replace(collection, patents=patents, citations=citations, relations=relations, families=families)

@@ -11,44 +11,37 @@ publications without a record, so that a citation of one of them leads to a fami
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from itertools import pairwise
+from functools import cache, lru_cache
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed
+from patent_mteb.patents.columns import (
+    Groups,
+    Rows,
+    TextIndex,
+    TextMap,
+    coded,
+    coded_in_order,
+    codes_of,
+    column,
+    values_of,
+)
 from patent_mteb.patents.numbers import Number, read_application, read_number
 from patent_mteb.patents.on_disk import publications, with_family
 from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
 
 if TYPE_CHECKING:
     from patent_mteb.patents.collection import Collection
-
-
-class Groups:
-    """Disjoint sets of strings (union-find). The alphabetically first member names its group."""
-
-    def __init__(self) -> None:
-        self._parent: dict[str, str] = {}
-
-    def of(self, member: str) -> str:
-        """Return the name of the group of a member; an unknown member is a group of its own."""
-        parent = self._parent
-        parent.setdefault(member, member)
-        while parent[member] != member:
-            parent[member] = parent[parent[member]]
-            member = parent[member]
-        return member
-
-    def connect(self, one: str, other: str) -> None:
-        """Merge the groups of two members."""
-        first, second = sorted((self.of(one), self.of(other)))
-        self._parent[second] = first
 
 
 DEFINITIONS = {
@@ -68,20 +61,18 @@ RULES = {
 """Rules of the definition ``joined``, in order -> what joins two families."""
 
 _Name = Callable[[str], str]
-_SEVERAL = ""
 
 
-def read_families(path: Path | str) -> dict[str, str]:
+def read_families(path: Path | str) -> TextMap:
     """Read a table of families by publication number."""
     path = Path(path)
     table = read_keyed(path, {"family_id": pa.string()}, key="publication_number")
-    families = dict(zip(*(table[name].to_pylist() for name in ("publication_number", "family_id")), strict=True))
-    for row, (number, family) in enumerate(families.items(), start=1):
-        if not family:
-            raise DataError(
-                f"publication '{number}' has no family_id", path=path, row=row, remedy="fill it, or delete the row"
-            )
-    return families
+    numbers, families = (column(values_of(table[name])) for name in ("publication_number", "family_id"))
+    empty = pc.index(pc.fill_null(families, ""), "").as_py()
+    if empty >= 0:
+        problem = f"publication '{numbers[empty]}' has no family_id"
+        raise DataError(problem, path=path, row=empty + 1, remedy="fill it, or delete the row")
+    return TextMap(numbers, coded(families))
 
 
 def publication_names(numbers: Iterable[str]) -> _Name:
@@ -89,18 +80,19 @@ def publication_names(numbers: Iterable[str]) -> _Name:
 
     A number without kind code gets the name of the only known publication in ``numbers`` that it can be.
     """
-    known: dict[str, str] = {}
-    for number in numbers:
-        if (read := read_number(number)) and known.setdefault(read.key, read.docdb) != read.docdb:
-            known[read.key] = _SEVERAL
+    written = column(numbers)
+
+    @cache
+    def by_key() -> TextIndex:
+        return TextIndex(column(number.key if (number := read_number(text)) else "" for text in values_of(written)))
 
     @lru_cache(maxsize=1 << 18)  # citations and relations repeat numbers
     def name(text: str) -> str:
         number = read_number(text)
-        if number is None:
-            return text.strip()
-        only_name = known.get(number.key, _SEVERAL)
-        return only_name if not number.kind and only_name != _SEVERAL else number.docdb
+        if number is None or number.kind:
+            return number.docdb if number else text.strip()
+        alike = {read.docdb for row in by_key().rows(number.key) if (read := read_number(written[row].as_py()))}
+        return alike.pop() if len(alike) == 1 else number.docdb
 
     return name
 
@@ -129,6 +121,7 @@ def series(number: Number) -> str:
 
 
 _UNREAD = "unread "
+_NO_ROWS = np.empty(0, np.int32)
 
 
 def _application_name(text: str, publication: str = "") -> str:
@@ -143,67 +136,237 @@ def _application_name(text: str, publication: str = "") -> str:
     return f"{_UNREAD}{own.office if own else ''} {text.strip()}"
 
 
-def _publication(name: str) -> str:
-    """The node of a publication in a graph with applications and families."""
-    return f"p {name}"
+class Publications:
+    """The publications that records, a table of families and relations name, with their applications and families.
 
-
-def _application(text: str, publication: str = "") -> str:
-    name = _application_name(text, publication)
-    return f"a {name}" if name else ""
-
-
-def application_groups(patents: Sequence[Patent], relations: Iterable[Relation]) -> dict[str, str]:
-    """Group the publications of each application: publication name -> name of its group.
-
-    The names are those of :func:`publication_names`. Publications without a record are included if a relation names
-    them.
+    Each of the three is numbered in the order of its names. In a graph of all
+    (:class:`~patent_mteb.patents.columns.Groups`), applications come first, then families, then publications.
     """
-    name = publication_names(patent.publication_number for patent in patents)
-    groups, publications = _by_application(patents, relations, name)
-    return {publication: groups.of(_publication(publication)) for publication in publications}
+
+    def __init__(
+        self, patents: Sequence[Patent], relations: Sequence[Relation] = (), families: Mapping[str, str] | None = None
+    ) -> None:
+        self.outlines, table = publications(patents), TextMap.of(families or {})
+        self.name = name = publication_names(pa.concat_arrays([self.outlines.numbers, table.column]))
+        self._relations = relations
+        parts = np.cumsum([len(self.outlines), len(table), len(relations)])
+        written = chain(values_of(self.outlines.numbers), table, (one.number for one in relations))
+        related = (name(one.related) if one.kind in RELATED_PUBLICATIONS else "" for one in relations)
+        named = coded_in_order(chain(map(name, written), related))
+        self.names: pa.LargeStringArray = named.dictionary
+        self.of_records, of_table, self._subjects, self._related = np.split(codes_of(named), parts)
+        self.record_of = np.full(len(self.names), -1, np.int32)  # of each publication: its last record
+        self.record_of[self.of_records] = np.arange(len(self.outlines), dtype=np.int32)
+
+        filed = coded_in_order(self._application_names())
+        is_known = pc.not_equal(filed.dictionary, "").to_numpy(zero_copy_only=False)
+        self._applications: pa.LargeStringArray = filed.dictionary
+        self._filed, self._related_applications = np.split(
+            np.where(is_known[codes_of(filed)], codes_of(filed), -1).astype(np.int32), parts[:1]
+        )
+
+        alone = (values_of(self.names.take(pa.array(ends))) for ends in (self._subjects, self._related))
+        own = coded_in_order(chain(values_of(self.outlines.families), values_of(table.coded), *alone))
+        self._families: pa.LargeStringArray = own.dictionary
+        self.family_of_records, family_of_table, *alone_codes = np.split(codes_of(own), parts)
+        self.own = np.full(len(self.names), -1, np.int32)
+        self.own[self.of_records] = self.family_of_records
+        self.own[of_table] = family_of_table
+        self._alone = np.full(len(self.names), -1, np.int32)  # the family that bears the name of the publication
+        for ends, codes in zip((self._subjects, self._related), alone_codes, strict=True):
+            self._alone[ends] = codes
+        self._listed = _first_uses(np.concatenate([self.of_records, of_table]))
+        self._first_publication = len(self._applications) + len(self._families)
+
+    def _application_names(self) -> Iterator[str]:
+        """Yield the application of each record, then the one that each relation names."""
+        names = values_of(self.names.take(pa.array(np.concatenate([self.of_records, self._subjects]))))
+        for written, name in zip(values_of(self.outlines.applications), names):  # noqa: B905  (the rest are relations)
+            yield _application_name(written, name)
+        for relation, name in zip(self._relations, names, strict=True):
+            office_of = name if relation.kind == "application" else ""
+            yield "" if relation.kind in RELATED_PUBLICATIONS else _application_name(relation.related, office_of)
+
+    def _is(self, *kinds: str) -> NDArray[np.bool_]:
+        """Whether each relation is of some kinds."""
+        return np.fromiter((one.kind in kinds for one in self._relations), bool, len(self._relations))
+
+    def _nodes(self, publications: Rows) -> Rows:
+        return publications + np.int32(self._first_publication)
+
+    def _family_nodes(self, families: Rows) -> Rows:
+        return families + np.int32(len(self._applications))
+
+    def groups_of(self, groups: Groups) -> Rows:
+        """Return the number of the group of each publication."""
+        return groups.of_all()[self._first_publication :]
+
+    def by_application(self, further: Rows = _NO_ROWS) -> tuple[Groups, Rows]:
+        """Group the publications of each application; return the groups and the publications that may have others.
+
+        These are ``further`` ones, those of records, and those with an application or a publication before grant in the
+        relations.
+        """
+        groups = Groups(self._first_publication + len(self.names))
+        files, pre_grant = self._is("application") & (self._related_applications >= 0), self._is("pre-grant")
+        publications = np.concatenate([self.of_records, self._subjects[files]])
+        applications = np.concatenate([self._filed, self._related_applications[files]])
+        publications, applications = publications[applications >= 0], applications[applications >= 0]
+        groups.connect_all(self._nodes(publications), applications)
+        groups.connect_all(self._nodes(self._subjects[pre_grant]), self._nodes(self._related[pre_grant]))
+        application_of = np.full(len(self.names), -1, np.int32)
+        application_of[publications[::-1]] = applications[::-1]  # the first
+        ends = [np.where(files | pre_grant, self._subjects, -1), np.where(pre_grant, self._related, -1)]
+        found = _first_uses(np.concatenate([further, self.of_records, np.stack(ends, axis=1).ravel()]))
+        found = found[found >= 0]
+        self._connect_serials(groups, found, application_of[found])
+        return groups, found
+
+    def _connect_serials(self, groups: Groups, publications: Rows, applications: Rows) -> None:
+        """Connect publications of one series and serial, unless their office has several applications of them."""
+        names = values_of(self.names.take(pa.array(publications)))
+        serials = coded(series(number) if (number := read_number(name)) else "" for name in names)
+        serial = codes_of(serials)
+        # the number of a PCT application: its publication has a national one too
+        unclear = pc.or_(*(pc.starts_with(self._applications, start) for start in ("WO", _UNREAD)))
+        clear = (applications >= 0) & ~unclear.to_numpy(zero_copy_only=False)[applications]
+        pairs = np.unique(np.stack([serial[clear], applications[clear]]), axis=1)
+        alone = np.bincount(serial, minlength=len(serials.dictionary)) == 1
+        skipped = alone | (np.bincount(pairs[0], minlength=len(alone)) > 1)
+        skipped |= pc.equal(serials.dictionary, "").to_numpy(zero_copy_only=False)
+        _, first = np.unique(serial, return_index=True)
+        chosen = ~skipped[serial]
+        groups.connect_all(self._nodes(publications[first[serial[chosen]]]), self._nodes(publications[chosen]))
+
+    def _equal_bases(self, groups: Rows) -> list[list[int]]:
+        """Return the groups with the same basis: the priorities that a group claims, else its application if known.
+
+        ``groups`` are those of the publications. Digits without an office do not count as a priority: they may be a
+        date, or a number of several offices.
+        """
+        has_letter = np.array([any(map(str.isalpha, one.related)) for one in self._relations], bool)
+        known = self._related_applications >= 0
+        claims, files = self._is("priority", "provisional") & has_letter & known, self._is("application") & known
+        claiming = groups[self._subjects[claims]]
+        filing = np.concatenate([groups[self.of_records[self._filed >= 0]], groups[self._subjects[files]]])
+        filed = np.concatenate([self._filed[self._filed >= 0], self._related_applications[files]])
+        others = ~np.isin(filing, claiming)
+        owners = np.concatenate([claiming, filing[others]]).astype(np.int64)
+        pairs = np.unique(owners << 32 | np.concatenate([self._related_applications[claims], filed[others]]))
+        owners, firsts, sizes = np.unique(pairs >> 32, return_index=True, return_counts=True)
+        basis = pairs[firsts] & 0xFFFFFFFF
+        several: dict[bytes, int] = {}
+        for row in np.flatnonzero(sizes > 1).tolist():
+            applications = pairs[firsts[row] : firsts[row] + sizes[row]] & 0xFFFFFFFF
+            basis[row] = len(self._applications) + several.setdefault(applications.tobytes(), len(several))
+        order = np.argsort(basis, kind="stable")
+        runs = np.split(owners[order], np.flatnonzero(np.diff(basis[order])) + 1)
+        return sorted(run.tolist() for run in runs if len(run) > 1)
+
+    def _with_members(self) -> tuple[Rows, Rows]:
+        """Return the own family of each publication, or that of the last to name it, and those with one."""
+        own = self.own.copy()
+        names_it = self._is(*RELATED_PUBLICATIONS) & (self.own[self._related] < 0) & (self.own[self._subjects] >= 0)
+        own[self._related[names_it]] = self.own[self._subjects[names_it]]
+        return own, _first_uses(np.concatenate([self._listed, self._related[names_it]]))
+
+    def _stated(self) -> NDArray[np.bool_]:
+        """Whether the source states the family of a publication, so that its id is not a number that replaces it."""
+        listed = self._listed
+        families = values_of(self._families.take(pa.array(self.own[listed])))
+        stated = np.zeros(len(self.names), bool)
+        for publication, family, *numbers in zip(
+            listed.tolist(), families, values_of(self.names.take(pa.array(listed))), self._written(listed), strict=True
+        ):
+            stated[publication] = family not in numbers and not (read_number(family) or read_application(family))
+        return stated
+
+    def _written(self, publications: Rows) -> Iterator[str]:
+        """Yield the numbers of publications as their records write them, without a record their names."""
+        rows = self.record_of[publications]
+        texts = pa.concat_arrays([self.outlines.numbers, self.names])
+        return values_of(texts.take(pa.array(np.where(rows >= 0, rows, len(self.outlines) + publications))))
+
+    def _joined(self) -> tuple[Rows, pa.DictionaryArray, dict[str, int]]:
+        stated = self._stated()
+        lists = self._is("member") & ~stated[self._subjects]
+        own, publications = self._with_members()
+        groups, publications = self.by_application(publications)
+        own[publications] = np.where(own[publications] < 0, self._alone[publications], own[publications])
+        applications = self.groups_of(groups)
+        records = np.unique(self.of_records)
+        sizes = [len(np.unique(own[records]))]
+
+        def count() -> None:
+            sizes.append(len(np.unique(self.groups_of(groups)[records])))
+
+        groups.connect_all(self._nodes(publications), self._family_nodes(own[publications]))
+        count()
+        stated[self._subjects[lists]] = True
+        settled = set(applications[records[stated[records]]].tolist())
+        for same in self._equal_bases(applications):
+            unsettled = [application for application in same if application not in settled]
+            targets = {groups.of(application) for application in same if application in settled}
+            for application in [*unsettled[1:], *(targets if len(targets) == 1 else ())]:
+                if unsettled:
+                    groups.connect(unsettled[0], application)
+        count()
+        groups.connect_all(self._nodes(self._subjects[lists]), self._nodes(self._related[lists]))
+        count()
+        codes = self._first_of_groups(groups, publications, own[publications])
+        joined = {rule: before - after for rule, (before, after) in zip(RULES, pairwise(sizes), strict=True)}
+        return publications, self._coded(codes), joined
+
+    def _first_of_groups(self, groups: Groups, publications: Rows, ranks: Rows) -> Rows:
+        """Return the least rank in the group of each publication; ranks of records come first."""
+        of_publication = self.groups_of(groups)[publications]
+        order = np.lexsort((ranks, self.record_of[publications] < 0))
+        found, first = np.unique(of_publication[order], return_index=True)
+        least: Rows = ranks[order][first][np.searchsorted(found, of_publication)]
+        return least
+
+    def _coded(self, families: Rows) -> pa.DictionaryArray:
+        return pa.DictionaryArray.from_arrays(families, self._families)
+
+    def _derived(self, definition: str) -> tuple[Rows, pa.DictionaryArray]:
+        """Return publications and their families, which are named after their first publications."""
+        groups, _ = self.by_application()
+        publishes = self._is(*RELATED_PUBLICATIONS)
+        if definition == "simple":  # equal sets of priorities: the DOCDB simple family, as far as relations are known
+            for first, *others in self._equal_bases(self.groups_of(groups)):
+                for other in others:
+                    groups.connect(first, other)
+        if definition == "extended":
+            groups.connect_all(self._nodes(self._subjects[publishes]), self._nodes(self._related[publishes]))
+            claims = ~publishes & (self._related_applications >= 0)
+            groups.connect_all(self._nodes(self._subjects[claims]), self._related_applications[claims])
+            groups.connect_all(self._nodes(self._listed), self._family_nodes(self.own[self._listed]))
+        publications = _first_uses(np.concatenate([self._listed, self._subjects, self._related[publishes]]))
+        return publications, coded(self._written(self._first_of_groups(groups, publications, publications)))
+
+    def families(self, definition: str) -> tuple[TextMap, pa.DictionaryArray, dict[str, int]]:
+        """Return the families of all publications, and of the records, by a definition.
+
+        For ``joined``, return also how many families each of :data:`RULES` joins to another.
+        """
+        counts: dict[str, int] = {}
+        if definition == "given":
+            own, publications = self._with_members()
+            families = self._coded(own[publications])
+        elif definition == "joined":
+            publications, families, counts = self._joined()
+        else:
+            publications, families = self._derived(definition)
+        places = np.empty(len(self.names), np.int32)
+        places[publications] = np.arange(len(publications), dtype=np.int32)
+        known = TextMap(column(self._written(publications)), families)
+        return known, families.take(pa.array(places[self.of_records])), counts
 
 
-def _by_application(
-    patents: Sequence[Patent], relations: Iterable[Relation], name: _Name, further: Iterable[str] = ()
-) -> tuple[Groups, Iterable[str]]:
-    """Group publications, also ``further`` ones, by application; return the groups and the names of all."""
-    groups = Groups()
-    filed: dict[str, str] = dict.fromkeys(further, "")
-    for patent in patents:
-        publication = name(patent.publication_number)
-        application = _application(patent.application_number, publication)
-        filed[publication] = filed.get(publication) or application
-        if application:
-            groups.connect(_publication(publication), application)
-    for relation in relations:
-        publication = name(relation.number)
-        if relation.kind == "application" and (application := _application(relation.related, publication)):
-            filed[publication] = filed.get(publication) or application
-            groups.connect(_publication(publication), application)
-        elif relation.kind == "pre-grant":
-            for other in (publication, name(relation.related)):
-                filed.setdefault(other, "")
-            groups.connect(_publication(publication), _publication(name(relation.related)))
-    _connect_serials(groups, filed)
-    return groups, filed
-
-
-def _connect_serials(groups: Groups, filed: Mapping[str, str]) -> None:
-    """Connect publications of one series and serial, unless their office has several applications of them.
-
-    ``filed`` is the application of each publication, empty if unknown.
-    """
-    several, application_of, first = "several", dict[str, str](), dict[str, str]()
-    numbered = [(publication, series(number)) for publication in filed if (number := read_number(publication))]
-    for publication, serial in numbered:
-        application = filed[publication]
-        unclear = not application or application.startswith(("a WO", f"a {_UNREAD}"))  # PCT: has a national number too
-        if not unclear and application_of.setdefault(serial, application) != application:
-            application_of[serial] = several
-    for publication, serial in numbered:
-        if application_of.get(serial) != several:
-            groups.connect(_publication(first.setdefault(serial, publication)), _publication(publication))
+def _first_uses(values: Rows) -> Rows:
+    """Return the distinct values in the order of their first use."""
+    _, rows = np.unique(values, return_index=True)
+    return values[np.sort(rows)]
 
 
 def family_ids(
@@ -211,163 +374,48 @@ def family_ids(
     relations: Sequence[Relation] = (),
     families: Mapping[str, str] | None = None,
     definition: str = "given",
-) -> dict[str, str]:
+) -> Mapping[str, str]:
     """Return the family of each publication, including publications without a record in relations or ``families``.
 
     ``families`` (:func:`read_families`) takes precedence over the ``family_id`` of the records. Families that are
     derived by ``definition`` are named after their first publication number.
     """
-    if definition not in DEFINITIONS:
-        problem = f"unknown definition of a patent family '{definition}'"
-        raise DataError(problem, remedy=f"choose among {', '.join(DEFINITIONS)}")
-    if definition == "joined":
-        return joined_families(patents, relations, families)[0]
-    name, written, own = _own_families(patents, families or {})
-    if definition == "given":
-        found = _with_members(own, relations, name)
-        return {written.get(publication, publication): family for publication, family in found.items()}
-    groups, _ = _by_application(patents, relations, name)
-    if definition == "simple":  # equal sets of priorities: the DOCDB simple family, as far as relations are known
-        same: dict[frozenset[str], str] = {}
-        for application, basis in _bases(patents, relations, groups, name).items():
-            groups.connect(application, same.setdefault(basis, application))
-    if definition == "extended":
-        for one in relations:
-            publishes = one.kind in RELATED_PUBLICATIONS
-            publication = name(one.number)
-            office_of = publication if one.kind == "application" else ""
-            other = _publication(name(one.related)) if publishes else _application(one.related, office_of)
-            if other:
-                groups.connect(_publication(publication), other)
-        for publication, family in own.items():
-            groups.connect(_publication(publication), f"f {family}")
-    related = [name(relation.related) for relation in relations if relation.kind in RELATED_PUBLICATIONS]
-    publications = dict.fromkeys([*own, *(name(relation.number) for relation in relations), *related])
-    first: dict[str, str] = {}
-    group_of = {publication: groups.of(_publication(publication)) for publication in publications}
-    for publication in sorted(publications, key=lambda publication: (publication not in written, publication)):
-        first.setdefault(group_of[publication], written.get(publication, publication))
-    return {written.get(publication, publication): first[group] for publication, group in group_of.items()}
-
-
-def _own_families(
-    patents: Sequence[Patent], families: Mapping[str, str]
-) -> tuple[_Name, dict[str, str], dict[str, str]]:
-    """Return the function from number to name, and by name the written numbers of the records and the families."""
-    name = publication_names([*(patent.publication_number for patent in patents), *families])
-    written = {name(patent.publication_number): patent.publication_number for patent in patents}
-    own = {name(patent.publication_number): patent.family_id for patent in patents}
-    return name, written, own | {name(number): family for number, family in families.items()}
-
-
-def _with_members(own: Mapping[str, str], relations: Iterable[Relation], name: _Name) -> dict[str, str]:
-    """Add the related publications that have no family themselves."""
-    return {
-        **own,
-        **{
-            name(relation.related): own[name(relation.number)]
-            for relation in relations
-            if relation.kind in RELATED_PUBLICATIONS
-            and name(relation.related) not in own
-            and name(relation.number) in own
-        },
-    }
+    return Publications(patents, relations, families).families(_checked(definition))[0]
 
 
 def joined_families(
     patents: Sequence[Patent], relations: Sequence[Relation] = (), families: Mapping[str, str] | None = None
-) -> tuple[dict[str, str], dict[str, int]]:
+) -> tuple[Mapping[str, str], dict[str, int]]:
     """Return the families by ``joined``, and how many families each of :data:`RULES` joins to another.
 
     A joined family keeps the alphabetically first id of its families.
     """
-    name, written, own = _own_families(patents, families or {})
-
-    def is_stated(publication: str) -> bool:
-        """Whether the source states the family, so that its id is not a number that replaces it."""
-        family = own.get(publication, publication)
-        numbers = (publication, written.get(publication))
-        return family not in numbers and not (read_number(family) or read_application(family))
-
-    members = [(name(relation.number), name(relation.related)) for relation in relations if relation.kind == "member"]
-    lists = [(number, related) for number, related in members if not is_stated(number)]
-    listed = {number for number, _ in lists}
-    own = _with_members(own, relations, name)
-    applications, publications = _by_application(patents, relations, name, own)
-    for publication in publications:
-        own.setdefault(publication, publication)
-    groups, sizes = Groups(), [len({own[publication] for publication in written})]
-
-    def count() -> None:
-        sizes.append(len({groups.of(applications.of(_publication(publication))) for publication in written}))
-
-    for publication, family in own.items():
-        groups.connect(applications.of(_publication(publication)), f"f {family}")
-    count()
-    settled = {
-        applications.of(_publication(publication))
-        for publication in written
-        if publication in listed or is_stated(publication)
-    }
-    alike: dict[frozenset[str], list[str]] = {}
-    for application, basis in _bases(patents, relations, applications, name).items():
-        alike.setdefault(basis, []).append(application)
-    for same in alike.values():
-        unsettled = [application for application in same if application not in settled]
-        targets = {groups.of(application) for application in same if application in settled}
-        for application in [*unsettled[1:], *(targets if len(targets) == 1 else ())]:
-            if unsettled:
-                groups.connect(unsettled[0], application)
-    count()
-    for number, related in lists:
-        groups.connect(*(applications.of(_publication(end)) for end in (number, related)))
-    count()
-    first: dict[str, str] = {}
-    group_of = {publication: groups.of(applications.of(_publication(publication))) for publication in own}
-    for publication in sorted(own, key=lambda publication: (publication not in written, own[publication])):
-        first.setdefault(group_of[publication], own[publication])
-    found = {written.get(publication, publication): first[group] for publication, group in group_of.items()}
-    return found, {rule: before - after for rule, (before, after) in zip(RULES, pairwise(sizes), strict=True)}
+    found, _, counts = Publications(patents, relations, families).families("joined")
+    return found, counts
 
 
-def _bases(
-    patents: Sequence[Patent], relations: Sequence[Relation], groups: Groups, name: _Name
-) -> dict[str, frozenset[str]]:
-    """Return the priorities of each application that claims any, else its own number if it is known.
-
-    Digits without an office do not count: they may be a date, or a number of several offices.
-    """
-    priorities: dict[str, set[str]] = {}
-    filed: dict[str, set[str]] = {}
-    for patent in patents:
-        publication = name(patent.publication_number)
-        if application := _application(patent.application_number, publication):
-            filed.setdefault(groups.of(_publication(publication)), set()).add(application)
-    for relation in relations:
-        publication = name(relation.number)
-        if relation.kind in ("priority", "provisional"):
-            if any(map(str.isalpha, relation.related)) and (claimed := _application(relation.related)):
-                priorities.setdefault(groups.of(_publication(publication)), set()).add(claimed)
-        elif relation.kind == "application" and (application := _application(relation.related, publication)):
-            filed.setdefault(groups.of(_publication(publication)), set()).add(application)
-    return {application: frozenset(basis) for application, basis in sorted((filed | priorities).items())}
+def _checked(definition: str) -> str:
+    if definition not in DEFINITIONS:
+        problem = f"unknown definition of a patent family '{definition}'"
+        raise DataError(problem, remedy=f"choose among {', '.join(DEFINITIONS)}")
+    return definition
 
 
 def with_joined_families(collection: Collection) -> tuple[Collection, dict[str, int]]:
     """Apply the definition ``joined``; return also how many families each of :data:`RULES` joins to another."""
-    families, counts = joined_families(publications(collection.patents), collection.relations, collection.families)
-    return _in_families(collection, families, "joined"), counts
+    return _in_families(collection, "joined")
 
 
 def with_families(collection: Collection, definition: str) -> Collection:
     """Apply a definition of families to the records, the table of families and ``family_definition``."""
-    families = family_ids(publications(collection.patents), collection.relations, collection.families, definition)
-    return _in_families(collection, families, definition)
+    return _in_families(collection, _checked(definition))[0]
 
 
-def _in_families(collection: Collection, families: Mapping[str, str], definition: str) -> Collection:
-    patents = with_family(collection.patents, lambda patent: families[patent.publication_number])
-    return replace(collection, patents=patents, families=families, family_definition=definition)
+def _in_families(collection: Collection, definition: str) -> tuple[Collection, dict[str, int]]:
+    known = Publications(collection.patents, collection.relations, collection.families)
+    families, of_records, counts = known.families(definition)
+    patents = with_family(collection.patents, of_records)
+    return replace(collection, patents=patents, families=families, family_definition=definition), counts
 
 
 def age(patent: Patent) -> tuple[str, str]:

@@ -8,22 +8,22 @@ citations but less exactly. The caller chooses the last step; the report counts 
 from __future__ import annotations
 
 import datetime as dt
-from array import array
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, compress
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import DEGREES, degree
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.families import application_groups, publication_names, series
+from patent_mteb.patents.columns import Rows, TextIndex, coded, codes_of, column, values_of
+from patent_mteb.patents.families import Publications, series
 from patent_mteb.patents.numbers import Number, read_number
-from patent_mteb.patents.on_disk import publications, stored_like
-from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.on_disk import stored_like
+from patent_mteb.patents.records import Citation
 from patent_mteb.patents.text import text_key
 
 STEPS = {
@@ -88,55 +88,79 @@ class MatchReport:
         return {step: sum(further[one] for one in steps[: position + 1]) for position, step in enumerate(steps)}
 
 
+class _RowsOf:
+    """The rows of each number in an array, in order."""
+
+    def __init__(self, numbers: Rows) -> None:
+        self._rows = np.argsort(numbers, kind="stable").astype(np.int32)
+        self._numbers = numbers[self._rows]
+
+    def __call__(self, number: int) -> list[int]:
+        first, last = (int(self._numbers.searchsorted(np.int32(number), side)) for side in ("left", "right"))
+        rows: list[int] = self._rows[first:last].tolist()
+        return rows
+
+
 class _Finder:
-    """Finds the record of a number and the first step that matches it."""
+    """Finds the record of a number, as a row of the outlines, and the first step that matches it."""
 
     def __init__(self, collection: Collection) -> None:
-        patents = publications(collection.patents)
-        self._name = publication_names(chain((patent.publication_number for patent in patents), collection.families))
-        self._exact = {patent.publication_number: patent for patent in patents}
-        self._by_key: defaultdict[str, list[Patent]] = defaultdict(list)
-        self._members: defaultdict[str, list[Patent]] = defaultdict(list)
-        self._of_application: defaultdict[str, list[Patent]] = defaultdict(list)
-        self._application = application_groups(patents, collection.relations)
-        self._family = {self._name(number): family for number, family in collection.families.items()}
-        for patent in patents:
-            name, number = self._name(patent.publication_number), read_number(patent.publication_number)
-            self._exact.setdefault(number.docdb if number else name, patent)
-            if number:
-                self._by_key[number.key].append(patent)
-            self._members[patent.family_id].append(patent)
-            self._family[name] = patent.family_id
-            if name in self._application:
-                self._of_application[self._application[name]].append(patent)
+        known = Publications(collection.patents, collection.relations, collection.families)
+        self.outlines, self._name = known.outlines, known.name
+        self._by_number = TextIndex(self.outlines.numbers)
+        numbers = [column(map(form, values_of(self.outlines.numbers))) for form in (_normal_form, _key)]
+        self._by_normal_form, self._by_key, self._by_name = map(TextIndex, (*numbers, known.names))
+        self._application = known.groups_of(known.by_application()[0])
+        self._of_application = _RowsOf(self._application[known.of_records])
+        self._family = known.own.copy()
+        self._family[known.of_records] = known.family_of_records
+        self._of_family = _RowsOf(known.family_of_records)
 
-    def find(self, text: str, number: Number | None) -> tuple[int, Patent | None]:
-        """Return the rank of the step and the record of a written number, None after the last step."""
-        if exact := self._exact.get(text) or self._exact.get(number.docdb if number else text.strip()):
-            return _RANK["number"], exact
-        name = self._name(text)
+    def exact(self, texts: pa.LargeStringArray) -> Rows:
+        """Return the row of the record with the same text as each number, -1 without one."""
+        return self._by_number.rows_of(texts)
+
+    def find(self, text: str, number: Number | None) -> tuple[int, int]:
+        """Return the rank of the step and the row of the record of a number that is written differently.
+
+        The row is -1 after the last step.
+        """
+        normal = _normal_form(text)
+        for index in (self._by_number, self._by_normal_form):
+            if (row := index.row(normal)) >= 0:
+                return _RANK["number"], row
         office = number.office if number else ""
-        same = [patent for patent in self._by_key.get(number.key, ()) if _one_series(number, patent)] if number else []
-        if same := same or self._of_application.get(self._application.get(name, ""), []):
-            return _RANK["kind"], _nearest(same, office)
-        if members := self._members.get(self._family.get(name, ""), []):
-            return _RANK["family"], _nearest(members, office)
-        return _NOWHERE, None
+        same = [row for row in self._by_key.rows(number.key) if self._one_series(number, row)] if number else []
+        publication = self._by_name.row(self._name(text))
+        if not same and publication >= 0:
+            same = self._of_application(self._application[publication])
+        if same:
+            return _RANK["kind"], self._nearest(same, office)
+        if publication >= 0 and (members := self._of_family(self._family[publication])):
+            return _RANK["family"], self._nearest(members, office)
+        return _NOWHERE, -1
+
+    def _one_series(self, number: Number, row: int) -> bool:
+        """Whether a record with the same serial can be of the same application."""
+        other = read_number(self.outlines.numbers[row].as_py())
+        return not number.kind or other is None or not other.kind or series(number) == series(other)
+
+    def _nearest(self, rows: Iterable[int], office: str) -> int:
+        """Prefer the same office, then the earliest date, then the lowest number."""
+
+        def distance(row: int) -> tuple[bool, dt.date, str]:
+            one = self.outlines[row]
+            return one.jurisdiction != office, one.publication_date or dt.date.max, one.publication_number
+
+        return min(rows, key=distance)
 
 
-def _one_series(number: Number, patent: Patent) -> bool:
-    """Whether a record with the same serial can be of the same application."""
-    other = read_number(patent.publication_number)
-    return not number.kind or other is None or not other.kind or series(number) == series(other)
+def _normal_form(text: str) -> str:
+    return number.docdb if (number := read_number(text)) else text.strip()
 
 
-def _nearest(patents: Iterable[Patent], office: str) -> Patent:
-    """Prefer the same office, then the earliest date, then the lowest number."""
-
-    def distance(one: Patent) -> tuple[bool, dt.date, str]:
-        return one.jurisdiction != office, one.publication_date or dt.date.max, one.publication_number
-
-    return min(patents, key=distance)
+def _key(text: str) -> str:
+    return number.key if (number := read_number(text)) else ""
 
 
 def match(
@@ -160,54 +184,38 @@ def match_by_all(
     return {step: _matched(citations, ends, step) for step in STEPS}
 
 
-_Array = NDArray[np.int32]
-
-
 @dataclass(frozen=True)
 class _Ends:
-    """The citing and cited ends of all citations: rank of the step that finds the record, and its place in ``known``.
+    """The citing and cited ends of all citations: rank of the step that finds the record, and its row.
 
-    The place is -1 if there is no record. ``family`` is the family of each record in ``known``, as a number.
+    The row is -1 if there is no record. ``numbers`` and ``family`` are those of all records.
     """
 
-    needs: tuple[_Array, _Array]
-    place: tuple[_Array, _Array]
-    known: list[Patent]
-    family: _Array
+    needs: tuple[Rows, Rows]
+    row: tuple[Rows, Rows]
+    numbers: pa.LargeStringArray
+    family: Rows
     unreadable: int
 
 
 def _ends(citations: Iterable[Citation], collection: Collection) -> _Ends:
-    """Look up each distinct number once, and free the numbers and the lookup tables."""
-    written: dict[str, int] = {}
-    citing, cited = array("i"), array("i")
-    for citation in citations:
-        citing.append(written.setdefault(citation.citing, len(written)))
-        cited.append(written.setdefault(citation.cited, len(written)))
+    """Look up each distinct number once."""
+    written = coded(chain.from_iterable((citation.citing, citation.cited) for citation in citations))
     finder = _Finder(collection)
-    needs, place, unreadable = array("i"), array("i"), 0
-    places: dict[str, int] = {}
-    known: list[Patent] = []
-    for text in written:
+    rows = finder.exact(written.dictionary).copy()
+    needs, unreadable = np.zeros(len(rows), np.int32), 0
+    for place, text in enumerate(values_of(written.dictionary)):
         number = read_number(text)
-        rank, patent = finder.find(text, number)
-        needs.append(rank)
         unreadable += number is None
-        if patent is None:
-            place.append(-1)
-            continue
-        place.append(places.setdefault(patent.publication_number, len(known)))
-        if place[-1] == len(known):
-            known.append(patent)
-    families: dict[str, int] = {}
-    family = [families.setdefault(patent.family_id, len(families)) for patent in known]
-    ends = [np.asarray(end, np.int32) for end in (citing, cited)]
-    needs_of, place_of = (np.asarray(one, np.int32) for one in (needs, place))
+        if rows[place] < 0:
+            needs[place], rows[place] = finder.find(text, number)
+    citing, cited = codes_of(written).reshape(-1, 2).T
+    outlines = finder.outlines
     return _Ends(
-        (needs_of[ends[0]], needs_of[ends[1]]),
-        (place_of[ends[0]], place_of[ends[1]]),
-        known,
-        np.asarray(family, np.int32),
+        (needs[citing], needs[cited]),
+        (rows[citing], rows[cited]),
+        outlines.numbers,
+        codes_of(outlines.families),
         unreadable,
     )
 
@@ -219,9 +227,9 @@ def _matched(
     without_citing = ends.needs[0] > _RANK[by]
     without_cited = ~without_citing & (ends.needs[1] > _RANK[by])
     matched = np.flatnonzero(reached <= _RANK[by])
-    citing, cited = (place[matched] for place in ends.place)
+    citing, cited = (row[matched] for row in ends.row)
     own = ends.family[citing] == ends.family[cited]
-    between, pairs = matched[~own], citing[~own].astype(np.int64) * len(ends.known) + cited[~own]
+    between, pairs = matched[~own], citing[~own].astype(np.int64) * len(ends.family) + cited[~own]
     if joined:
         _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
         found = _links(citations, ends, between, between[first[pair]])
@@ -266,7 +274,7 @@ def _links(
     is_lead = np.zeros(len(citations), bool)
     is_lead[leads] = True
     for number, citation in compress(enumerate(citations), is_lead):
-        citing, cited = (ends.known[place[number]].publication_number for place in ends.place)
+        citing, cited = (ends.numbers[int(row[number])].as_py() for row in ends.row)
         all_of_it = [citation, *(citations[other] for other in later.get(number, ()))]
         yield replace(_joined(all_of_it) if len(all_of_it) > 1 else citation, citing=citing, cited=cited)
 
@@ -278,7 +286,7 @@ def _each(citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64]
     """
     seen: set[bytes] = set()
     for number in between.tolist():
-        citing, cited = (ends.known[place[number]].publication_number for place in ends.place)
+        citing, cited = (ends.numbers[int(row[number])].as_py() for row in ends.row)
         link = replace(citations[number], citing=citing, cited=cited)
         if ends.needs[1][number]:
             link = replace(link, passages=())

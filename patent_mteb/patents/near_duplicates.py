@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.columns import TextMap, equal_rows, first_of_connected, renamed
 from patent_mteb.patents.corpus import ById
-from patent_mteb.patents.families import Groups, age
+from patent_mteb.patents.families import age
 from patent_mteb.patents.on_disk import DiskList, only, publications, with_family
 from patent_mteb.patents.records import (
     Citation,
@@ -112,11 +113,11 @@ NEAR_DUPLICATES = {"keep": "stay", "merge": "become one patent family", "drop": 
 
 
 def near_duplicate_groups(patents: Sequence[Patent]) -> list[list[Patent]]:
-    """Return the groups of publications of different families with the same title and abstract.
+    """Return the groups of publications of different families with the same title and abstract, as outlines.
 
-    Records without abstract are in no group. The groups of stored patents hold their outlines.
+    Records without abstract are in no group.
     """
-    return _of_several_families(zip(map(near_duplicate_key, patents), publications(patents), strict=True))
+    return _of_several_families(map(near_duplicate_key, patents), publications(patents))
 
 
 def near_duplicate_key(patent: Patent) -> bytes:
@@ -125,15 +126,10 @@ def near_duplicate_key(patent: Patent) -> bytes:
     return text_key(title, abstract) if abstract else b""
 
 
-def _of_several_families(keyed: Iterable[tuple[bytes, Patent]]) -> list[list[Patent]]:
-    """Group patents by their keys, and return the groups of several families in the order of their first members."""
-    first: dict[bytes, Patent] = {}
-    groups: dict[bytes, list[Patent]] = {}
-    for key, patent in keyed:
-        if key and first.setdefault(key, patent) is not patent:
-            groups.setdefault(key, [first[key]]).append(patent)
-    found = (groups[key] for key in first if key in groups)
-    return [group for group in found if len({patent.family_id for patent in group}) > 1]
+def _of_several_families(keys: Iterable[bytes], patents: Sequence[Patent]) -> list[list[Patent]]:
+    """Return the groups with one key and several families, in the order of their first members."""
+    groups = ([patents[row] for row in rows] for rows in equal_rows(keys))
+    return [group for group in groups if len({patent.family_id for patent in group}) > 1]
 
 
 def with_near_duplicates(
@@ -150,14 +146,12 @@ def with_near_duplicates(
     if groups is None:
         groups = near_duplicate_groups(collection.patents)
     if setting == "merge":
-        families = Groups()
-        for first, *others in groups:
-            for other in others:
-                families.connect(first.family_id, other.family_id)
+        first = first_of_connected([patent.family_id for patent in group] for group in groups)
+        families = TextMap.of(collection.families)
         return replace(
             collection,
-            patents=with_family(collection.patents, lambda patent: families.of(patent.family_id)),
-            families={number: families.of(family) for number, family in collection.families.items()},
+            patents=with_family(collection.patents, renamed(publications(collection.patents).families, first)),
+            families=TextMap(families.column, renamed(families.coded, first)),
             family_definition=f"{collection.family_definition}, twins merged",
         )
     dropped: set[str] = set()
@@ -183,13 +177,16 @@ def citing_near_duplicates(
     return len(citing & {patent.family_id for group in groups for patent in group}), len(citing)
 
 
-def leaking_near_duplicates(keyed: Iterable[tuple[bytes, Patent]], split: Mapping[str, str]) -> dict[str, int]:
+def leaking_near_duplicates(
+    keys: Iterable[bytes], patents: Sequence[Patent], split: Mapping[str, str]
+) -> dict[str, int]:
     """Count, for each split but ``train``, the documents with a near-duplicate of another family in ``train``.
 
-    A model can look up their labels there. ``split`` is the split of each family.
+    A model can look up their labels there. ``keys`` are those of the patents (:func:`near_duplicate_key`), ``split`` is
+    that of each family.
     """
     counts: Counter[str] = Counter()
-    for group in _of_several_families(keyed):
+    for group in _of_several_families(keys, patents):
         if any(split[patent.family_id] == "train" for patent in group):
             others = (split[patent.family_id] for patent in group)
             counts.update(its_split for its_split in others if its_split != "train")

@@ -11,6 +11,7 @@ The temporary files have no name, so nothing is left when a process is killed. T
 
 from __future__ import annotations
 
+import datetime as dt
 import heapq
 import os
 import pickle
@@ -20,15 +21,22 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice, pairwise
+from operator import attrgetter
 from typing import Any, TypeVar, overload
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from patent_mteb.errors import temporary_files
+from patent_mteb.patents.columns import Rows, coded, values_of
 from patent_mteb.patents.records import Description, ExpertSummary, MachineSummaries, Patent, TextLanguages
 
 _Record = TypeVar("_Record")
 _Sortable = TypeVar("_Sortable", bound=tuple[Any, ...])
 _BYTES_AT_ONCE = 1 << 20
 _SORTED_AT_ONCE = 100_000
+_OUTLINES_AT_ONCE = 10_000
 
 
 class _Stored(Sequence[_Record]):
@@ -121,40 +129,73 @@ _EMPTY: dict[str, Any] = dict(zip(("description", "expert", "summaries", "langua
 """The same empty objects for all outlines."""
 
 
-def outline(patent: Patent, family: str = "") -> Patent:
+def outline(patent: Patent) -> Patent:
     """Return a record with the number, family, publication date and application number only."""
-    return Patent(
-        patent.publication_number,
-        family or patent.family_id,
-        publication_date=patent.publication_date,
-        application_number=patent.application_number,
-        **_EMPTY,
-    )
+    return _outline(patent.publication_number, patent.family_id, patent.application_number, patent.publication_date)
+
+
+class Outlines(_Stored[Patent]):
+    """Outlines of patents as columns, in about 60 bytes a patent. An item is a new record on each access."""
+
+    def __init__(self, numbers: pa.Array, families: pa.DictionaryArray, applications: pa.Array, days: pa.Array) -> None:
+        self.numbers, self.families, self.applications, self.days = numbers, families, applications, days
+
+    @classmethod
+    def of(cls, patents: Iterable[Patent]) -> Outlines:
+        """Read outlines from patents, with one of these in memory at a time."""
+        fields = attrgetter("publication_number", "family_id", "application_number", "publication_date")
+        rows = map(fields, patents)
+        kinds = (pa.large_string(), pa.large_string(), pa.large_string(), pa.date32())
+        blocks = [[pa.array([], kind)] for kind in kinds]
+        while some := list(islice(rows, _OUTLINES_AT_ONCE)):
+            for block, values, kind in zip(blocks, zip(*some, strict=True), kinds, strict=True):
+                block.append(pa.array(values, kind))
+        numbers, families, applications, days = map(pa.concat_arrays, blocks)
+        return cls(numbers, coded(families), applications, days)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def _at(self, row: int) -> Patent:
+        return _outline(*(one[row].as_py() for one in (self.numbers, self.families, self.applications, self.days)))
+
+    def __iter__(self) -> Iterator[Patent]:
+        return map(_outline, *map(values_of, (self.numbers, self.families, self.applications, self.days)))
+
+    def at(self, rows: Sequence[int] | Rows) -> Outlines:
+        """Return some rows, in that order."""
+        taken = pa.array(rows, pa.int32())
+        return Outlines(*(one.take(taken) for one in (self.numbers, self.families, self.applications, self.days)))
+
+    def in_families(self, families: pa.DictionaryArray) -> Outlines:
+        """Return the same with other families, one a row."""
+        return Outlines(self.numbers, families, self.applications, self.days)
+
+
+def _outline(number: str, family: str, application: str, day: dt.date | None) -> Patent:
+    return Patent(number, family, publication_date=day, application_number=application, **_EMPTY)
 
 
 class StoredPatents(_Stored[Patent]):
     """Patents in a temporary file. Their outlines, with the current families, are in ``publications``."""
 
-    def __init__(self, records: DiskList[Patent], positions: Sequence[int], publications: list[Patent]) -> None:
-        self.records, self.positions, self.publications = records, positions, publications
+    def __init__(self, records: DiskList[Patent], rows: Rows | range, publications: Outlines) -> None:
+        self.records, self.rows, self.publications = records, rows, publications
 
     def __len__(self) -> int:
-        return len(self.positions)
+        return len(self.rows)
 
-    def _at(self, position: int) -> Patent:
-        return _in_family(self.records[self.positions[position]], self.publications[position].family_id)
+    def _at(self, row: int) -> Patent:
+        return _in_family(self.records[int(self.rows[row])], self.publications.families[row].as_py())
 
     def __iter__(self) -> Iterator[Patent]:
         # Reading in the order of the file is much faster; a range means that all records are in that order.
-        in_order = isinstance(self.positions, range)
-        records = self.records if in_order else map(self.records.__getitem__, self.positions)
-        return map(_in_family, records, (one.family_id for one in self.publications))
+        records = self.records if isinstance(self.rows, range) else map(self.records.__getitem__, self.rows.tolist())
+        return map(_in_family, records, values_of(self.publications.families))
 
-    def at(self, positions: Sequence[int]) -> StoredPatents:
-        """Return the patents at some positions, in that order."""
-        return StoredPatents(
-            self.records, [self.positions[one] for one in positions], [self.publications[one] for one in positions]
-        )
+    def at(self, rows: Rows) -> StoredPatents:
+        """Return the patents at some rows, in that order."""
+        return StoredPatents(self.records, np.asarray(self.rows, np.int32)[rows], self.publications.at(rows))
 
 
 def _in_family(patent: Patent, family: str) -> Patent:
@@ -163,39 +204,41 @@ def _in_family(patent: Patent, family: str) -> Patent:
 
 def stored(patents: Iterable[Patent]) -> StoredPatents:
     """Write patents to a temporary file as they are read."""
-    outlines: list[Patent] = []
-    families: dict[str, str] = {}
+    records: DiskList[Patent] = DiskList()
 
-    def outlined() -> Iterator[Patent]:
+    def written() -> Iterator[Patent]:
         for patent in patents:
-            outlines.append(outline(patent, families.setdefault(patent.family_id, patent.family_id)))
+            records.append(patent)
             yield patent
 
-    records = DiskList(outlined())
+    outlines = Outlines.of(written())
     return StoredPatents(records, range(len(records)), outlines)
 
 
-def publications(patents: Sequence[Patent]) -> Sequence[Patent]:
-    """Return the outlines of stored patents, or the records themselves if they are in memory."""
-    return patents.publications if isinstance(patents, StoredPatents) else patents
+def publications(patents: Sequence[Patent]) -> Outlines:
+    """Return the outlines of patents."""
+    if isinstance(patents, Outlines):
+        return patents
+    return patents.publications if isinstance(patents, StoredPatents) else Outlines.of(patents)
 
 
-def with_family(patents: Sequence[Patent], family_of: Callable[[Patent], str]) -> Sequence[Patent]:
-    """Return the patents with the families that a function assigns."""
-    changed = [_in_family(patent, family_of(patent)) for patent in publications(patents)]
-    return StoredPatents(patents.records, patents.positions, changed) if isinstance(patents, StoredPatents) else changed
+def with_family(patents: Sequence[Patent], families: pa.DictionaryArray) -> Sequence[Patent]:
+    """Return the patents with other families, one a patent."""
+    if isinstance(patents, StoredPatents):
+        return StoredPatents(patents.records, patents.rows, patents.publications.in_families(families))
+    return list(map(_in_family, patents, values_of(families)))
 
 
 def only(patents: Sequence[Patent], condition: Callable[[Patent], bool]) -> Sequence[Patent]:
     """Return the patents whose outlines meet a condition."""
     if isinstance(patents, StoredPatents):
-        return patents.at([position for position, one in enumerate(patents.publications) if condition(one)])
+        chosen = np.fromiter(map(condition, patents.publications), bool, len(patents))
+        return patents.at(np.flatnonzero(chosen).astype(np.int32))
     return [patent for patent in patents if condition(patent)]
 
 
-def in_order(patents: Sequence[Patent], key: Callable[[Patent], str]) -> Sequence[Patent]:
-    """Return the patents sorted by a key of their outlines."""
+def by_number(patents: Sequence[Patent]) -> Sequence[Patent]:
+    """Return the patents sorted by their publication numbers."""
     if isinstance(patents, StoredPatents):
-        outlines = patents.publications
-        return patents.at(sorted(range(len(outlines)), key=lambda position: key(outlines[position])))
-    return sorted(patents, key=key)
+        return patents.at(pc.sort_indices(patents.publications.numbers).to_numpy().astype(np.int32))
+    return sorted(patents, key=lambda patent: patent.publication_number)

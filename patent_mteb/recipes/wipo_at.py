@@ -42,8 +42,9 @@ import pyarrow as pa
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed, write_parquet, write_rows, write_text
 from patent_mteb.patents import views
+from patent_mteb.patents.columns import equal_rows, first_of_connected
 from patent_mteb.patents.corpus import Composed, Texts, TitledTexts
-from patent_mteb.patents.families import Groups, age
+from patent_mteb.patents.families import age
 from patent_mteb.patents.near_duplicates import leaking_near_duplicates, near_duplicate_key
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Description, Label, Patent
@@ -401,8 +402,8 @@ def _write(
     split = _split(documents, params)
     log.step("0.7 split", len({document.family for document in master}), len(split), "families, disjoint")
 
-    twins = ((document.twin_digest, document.publication) for document in documents)
-    if leaks := leaking_near_duplicates(twins, split):
+    twins = (document.twin_digest for document in documents)
+    if leaks := leaking_near_duplicates(twins, [document.publication for document in documents], split):
         note = (
             "whose title and abstract are in train under another family: their labels can be looked up (twins=merge,"
             " twins=drop)"
@@ -434,12 +435,9 @@ def _write(
 
 def _split(documents: Sequence[Document], params: Params) -> dict[str, str]:
     """Assign families to splits; families with the same words are in one, so that splits share no text."""
-    groups = Groups()
-    first_family: dict[bytes, str] = {}
-    for document in documents:
-        if document.fields_digest:
-            groups.connect(document.family, first_family.setdefault(document.fields_digest, document.family))
-    leader = {document.family: groups.of(document.family) for document in documents}
+    same = equal_rows(document.fields_digest for document in documents)
+    first_family = first_of_connected([documents[row].family for row in rows] for rows in same)
+    leader = {document.family: first_family.get(document.family, document.family) for document in documents}
     leaders = sorted(set(leader.values()))
     random.Random(params.seed).shuffle(leaders)
     first = round(len(leaders) * params.train)

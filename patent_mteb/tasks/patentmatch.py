@@ -36,7 +36,7 @@ import numpy as np
 from patent_mteb.data.loading import DataSet
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
-from patent_mteb.patents.families import Groups
+from patent_mteb.patents.columns import first_of_connected
 from patent_mteb.patents.text import clean
 from patent_mteb.published import citation
 from patent_mteb.tasks.base import make_task
@@ -108,13 +108,9 @@ def clean_pairs(test: Sequence[Pair], train: Sequence[Pair]) -> list[bool]:
         claim, paragraph = (" ".join(text.split()) for text in (pair.claim, pair.paragraph))
         return f"a {pair.application}", f"i {pair.claim_id}", f"d {pair.document}", f"c {claim}", f"p {paragraph}"
 
-    groups = Groups()
-    for pair in (*test, *train):
-        first, *others = items(pair)
-        for other in others:
-            groups.connect(first, other)
-    known = {groups.of(f"a {pair.application}") for pair in train}
-    return [groups.of(f"a {pair.application}") not in known for pair in test]
+    group = first_of_connected(map(items, (*test, *train)))
+    known = {group[f"a {pair.application}"] for pair in train}
+    return [group[f"a {pair.application}"] not in known for pair in test]
 
 
 @dataclass(frozen=True)

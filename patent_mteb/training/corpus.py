@@ -19,9 +19,10 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import read_parquet
 from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.collection import Collection, read_collection
-from patent_mteb.patents.families import Groups, age
+from patent_mteb.patents.columns import first_of_connected
+from patent_mteb.patents.families import age
 from patent_mteb.patents.near_duplicates import near_duplicate_groups
-from patent_mteb.patents.on_disk import in_order, only, publications, stored
+from patent_mteb.patents.on_disk import by_number, only, publications, stored
 from patent_mteb.patents.records import Citation, Claim, Label, Patent
 from patent_mteb.patents.text import clean_patent, text_key
 from patent_mteb.patents.views import VIEWS
@@ -119,11 +120,8 @@ def of_records(collection: Collection, name: str, seed: int = 42, shares: tuple[
 
 def split_families(patents: Sequence[Patent], seed: int = 42, shares: tuple[float, float] = SHARES) -> dict[str, str]:
     """Split families by a hash of the seed and their ids. Families with equal title and abstract stay together."""
-    groups = Groups()
-    for first, *others in near_duplicate_groups(patents):
-        for other in others:
-            groups.connect(first.family_id, other.family_id)
-    leader = {patent.family_id: groups.of(patent.family_id) for patent in publications(patents)}
+    first = first_of_connected([patent.family_id for patent in group] for group in near_duplicate_groups(patents))
+    leader = {patent.family_id: first.get(patent.family_id, patent.family_id) for patent in publications(patents)}
     order = sorted(set(leader.values()), key=lambda family: (random_key(seed, "split", family), family))
     validation, test = round(len(order) * shares[0]), round(len(order) * (shares[0] + shares[1]))
     split = {family: SPLITS[(number >= validation) + (number >= test)] for number, family in enumerate(order)}
@@ -138,8 +136,7 @@ def _without_duplicates(patents: Sequence[Patent]) -> tuple[Sequence[Patent], di
         first[key] = min(first.get(key, one), one, key=age)
     kept = {one.publication_number for one in first.values()}
     distinct = only(patents, lambda one: one.publication_number in kept)
-    remaining = in_order(distinct, lambda one: one.publication_number)
-    return remaining, {"publications whose text another of their family has": len(patents) - len(remaining)}
+    return by_number(distinct), {"publications whose text another of their family has": len(patents) - len(distinct)}
 
 
 def _of_built(folder: Path) -> Corpus:

@@ -51,18 +51,15 @@ def test_near_duplicates_are_found_merged_and_dropped(hold):
 
 
 def test_leaking_labels_are_counted():
-    keyed = [(near_duplicates.near_duplicate_key(patent), patent) for patent in NEAR_DUPLICATES]
     split = {"F1": "train", "F2": "test", "F3": "validation"}
-    assert near_duplicates.leaking_near_duplicates([one for one in keyed if one[1].family_id in split], split) == {
-        "test": 1,
-        "validation": 1,
-    }
-    assert (
-        near_duplicates.leaking_near_duplicates(
-            keyed, dict.fromkeys((patent.family_id for patent in NEAR_DUPLICATES), "test")
-        )
-        == {}
-    )
+
+    def leaks(patents, split):
+        keys = map(near_duplicates.near_duplicate_key, patents)
+        return near_duplicates.leaking_near_duplicates(keys, patents, split)
+
+    in_splits = [patent for patent in NEAR_DUPLICATES if patent.family_id in split]
+    assert leaks(in_splits, split) == {"test": 1, "validation": 1}
+    assert leaks(NEAR_DUPLICATES, dict.fromkeys((patent.family_id for patent in NEAR_DUPLICATES), "test")) == {}
 
 
 PATENTS = sample.load()[0][:80]

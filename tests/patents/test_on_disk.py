@@ -13,10 +13,11 @@ import pytest
 from patent_mteb import sample
 from patent_mteb.errors import DataError
 from patent_mteb.patents import corpus, on_disk
+from patent_mteb.patents.columns import coded
 from patent_mteb.patents.on_disk import (
     DiskList,
+    by_number,
     in_memory_up_to,
-    in_order,
     only,
     outline,
     publications,
@@ -95,8 +96,10 @@ PATENTS = sample.load()[0][:60]
 
 
 def test_stored_patents_have_outlines():
-    assert publications(stored(PATENTS)) == [outline(patent) for patent in PATENTS]
-    assert publications(PATENTS) is PATENTS
+    for hold in (list, stored):
+        outlines = publications(hold(PATENTS))
+        assert list(outlines) == [outline(patent) for patent in PATENTS]
+        assert [outlines[place] for place in (0, 7, -1)] == [outline(PATENTS[place]) for place in (0, 7, -1)]
     assert list(stored(PATENTS)) == PATENTS
     assert stored(PATENTS)[7] == PATENTS[7]
 
@@ -111,7 +114,7 @@ def test_families_and_selections_equal_those_of_a_list():
     expected = [replace(patent, family_id=family(patent)) for patent in PATENTS]
     assert len({patent.family_id for patent in expected} & {patent.family_id for patent in PATENTS}) > 0
     for hold in (list, stored):
-        moved = with_family(hold(PATENTS), family)
+        moved = with_family(hold(PATENTS), coded(map(family, PATENTS)))
         assert list(moved) == expected
         kept = only(moved, old)
         assert list(kept) == [patent for patent in expected if old(patent)]
@@ -120,13 +123,11 @@ def test_families_and_selections_equal_those_of_a_list():
 
 
 def test_sorted_patents_equal_those_of_a_list():
-    def key(patent):
-        return patent.publication_number[::-1]
-
-    expected = sorted(PATENTS, key=key)
+    expected = sorted(PATENTS, key=lambda patent: patent.publication_number)
+    patents = PATENTS[::-1]
     for hold in (list, stored):
-        found = in_order(hold(PATENTS), key)
+        found = by_number(hold(patents))
         assert list(found) == expected, "one after the other"
         assert [found[place] for place in range(len(found))] == expected, "each by its place"
         assert [one.publication_number for one in publications(found)] == [one.publication_number for one in expected]
-        assert list(with_family(found, lambda patent: "F")) == [replace(one, family_id="F") for one in expected]
+        assert list(with_family(found, coded("F" for _ in found))) == [replace(one, family_id="F") for one in expected]

@@ -1,0 +1,185 @@
+"""Columns of short texts, such as the numbers and families of patents, in a few bytes a text.
+
+A Python string takes 60 bytes and an entry of a dictionary 100 more, which is too much for all numbers of ten million
+patents. An Arrow column holds the bytes of its texts, and an index finds them by their hashes.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int32]
+_AT_ONCE = 10_000
+_NO_KEY = bytes(16)
+
+
+def column(texts: Iterable[str]) -> pa.LargeStringArray:
+    """Return texts as one array; few of them are Python strings at a time."""
+    if isinstance(texts, pa.LargeStringArray):
+        return texts
+    stream = iter(texts)
+    blocks = iter(lambda: pa.array(islice(stream, _AT_ONCE), pa.large_string()), pa.array([], pa.large_string()))
+    return pa.concat_arrays([pa.array([], pa.large_string()), *blocks])
+
+
+def values_of(column: pa.Array) -> Iterator[Any]:
+    """Yield the values of an array; few of them are Python objects at a time."""
+    for start in range(0, len(column), _AT_ONCE):
+        yield from column.slice(start, _AT_ONCE).to_pylist()
+
+
+def coded(texts: Iterable[str]) -> pa.DictionaryArray:
+    """Return texts as numbers of the distinct ones, which are in the order of their first use."""
+    return column(texts).dictionary_encode()
+
+
+def coded_in_order(texts: Iterable[str]) -> pa.DictionaryArray:
+    """Return texts as numbers of the distinct ones, which are sorted."""
+    found = texts if isinstance(texts, pa.DictionaryArray) else coded(texts)
+    order = pc.sort_indices(found.dictionary).to_numpy()
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return pa.DictionaryArray.from_arrays(rank[codes_of(found)], found.dictionary.take(pa.array(order)))
+
+
+def renamed(column: pa.DictionaryArray, names: Mapping[str, str]) -> pa.DictionaryArray:
+    """Return a column with other texts for some; two that become equal get one number."""
+    texts = coded(names.get(text, text) for text in values_of(column.dictionary))
+    return pa.DictionaryArray.from_arrays(codes_of(texts)[codes_of(column)], texts.dictionary)
+
+
+def codes_of(column: pa.DictionaryArray) -> Rows:
+    codes: Rows = column.indices.to_numpy()
+    return codes
+
+
+def equal_rows(keys: Iterable[bytes]) -> list[list[int]]:
+    """Return the rows of each key that several rows have; keys have 16 bytes, empty ones are skipped."""
+    halves = np.frombuffer(b"".join(key or _NO_KEY for key in keys), np.uint64).reshape(-1, 2)
+    order = np.lexsort(halves.T)
+    ordered = halves[order]
+    as_before = np.zeros(len(order) + 1, bool)
+    as_before[1:-1] = (ordered[1:] == ordered[:-1]).all(axis=1) & ordered[1:].any(axis=1)
+    among_several = as_before[:-1] | as_before[1:]
+    firsts = np.flatnonzero(~as_before[:-1][among_several])
+    return sorted(rows.tolist() for rows in np.split(order[among_several], firsts[1:]) if len(rows))
+
+
+class TextIndex:
+    """Finds the rows of texts in a column, in 12 bytes a row."""
+
+    def __init__(self, texts: pa.LargeStringArray) -> None:
+        self.texts = texts
+        hashes = _hashes(texts)
+        order = np.argsort(hashes, kind="stable")
+        self._rows, self._hashes = order.astype(np.int32), hashes[order]
+
+    def rows(self, text: str) -> list[int]:
+        """Return the rows of a text, in order."""
+        value, found = hash(text), list[int]()
+        place = int(self._hashes.searchsorted(np.int64(value)))
+        while place < len(self._hashes) and self._hashes[place] == value:
+            if self.texts[row := int(self._rows[place])].as_py() == text:
+                found.append(row)
+            place += 1
+        return found
+
+    def row(self, text: str) -> int:
+        """Return the first row of a text, -1 if it has none."""
+        return next(iter(self.rows(text)), -1)
+
+    def rows_of(self, texts: pa.LargeStringArray) -> Rows:
+        """Return the first row of each text, -1 if it has none."""
+        if not len(self._rows):
+            return np.full(len(texts), -1, np.int32)
+        hashes = _hashes(texts)
+        places = np.minimum(self._hashes.searchsorted(hashes), len(self._rows) - 1)
+        rows = self._rows[places]
+        equal = pc.equal(self.texts.take(pa.array(rows)), texts).to_numpy(zero_copy_only=False)
+        found: Rows = np.where(equal, rows, np.int32(-1))
+        for other in np.flatnonzero(~equal & (self._hashes[places] == hashes)).tolist():  # two texts with one hash
+            found[other] = self.row(texts[other].as_py())
+        return found
+
+
+def _hashes(texts: pa.LargeStringArray) -> NDArray[np.int64]:
+    return np.fromiter(map(hash, values_of(texts)), np.int64, len(texts))
+
+
+class TextMap(Mapping[str, str]):
+    """A mapping between texts as columns. The keys are distinct."""
+
+    def __init__(self, column: pa.LargeStringArray, coded: pa.DictionaryArray) -> None:
+        self.column, self.coded = column, coded
+
+    @classmethod
+    def of(cls, items: Mapping[str, str]) -> TextMap:
+        return items if isinstance(items, cls) else cls(column(items), coded(items.values()))
+
+    @cached_property
+    def _index(self) -> TextIndex:
+        return TextIndex(self.column)
+
+    def __getitem__(self, key: str) -> str:
+        if (row := self._index.row(key)) < 0:
+            raise KeyError(key)
+        return str(self.coded[row])
+
+    def __iter__(self) -> Iterator[str]:
+        return values_of(self.column)
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+
+class Groups:
+    """Disjoint sets of the numbers below ``n`` (union-find). The least member is the number of its group."""
+
+    def __init__(self, n: int) -> None:
+        self._parent = array("i", range(n))
+
+    def of(self, member: int) -> int:
+        """Return the number of the group of a member."""
+        parent = self._parent
+        while parent[member] != member:
+            parent[member] = parent[parent[member]]
+            member = parent[member]
+        return member
+
+    def connect(self, one: int, other: int) -> None:
+        """Merge the groups of two members."""
+        first, second = sorted((self.of(one), self.of(other)))
+        self._parent[second] = first
+
+    def connect_all(self, ones: Rows, others: Rows) -> None:
+        """Merge the groups of pairs of members."""
+        for one, other in zip(ones.tolist(), others.tolist(), strict=True):
+            self.connect(one, other)
+
+    def of_all(self) -> Rows:
+        """Return the number of the group of every member."""
+        groups = np.array(self._parent, np.int32)
+        while not np.array_equal(further := groups[groups], groups):
+            groups = further
+        return groups
+
+
+def first_of_connected(groups: Iterable[Iterable[str]]) -> dict[str, str]:
+    """Return for each text of some groups the alphabetically first that it is connected with, also through others."""
+    numbered = [list(group) for group in groups]
+    texts = sorted({text for group in numbered for text in group})
+    number = {text: place for place, text in enumerate(texts)}
+    connected = Groups(len(texts))
+    for first, *others in numbered:
+        for other in others:
+            connected.connect(number[first], number[other])
+    return {text: texts[connected.of(place)] for text, place in number.items()}
