@@ -7,19 +7,20 @@ patents. An Arrow column holds the bytes of its texts, and an index finds them b
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+_Value = TypeVar("_Value")
 Rows = NDArray[np.int32]
 _AT_ONCE = 10_000
-_NO_KEY = bytes(16)
+_EMPTY = bytes(16)
 
 
 def column(texts: Iterable[str]) -> pa.LargeStringArray:
@@ -62,16 +63,37 @@ def codes_of(column: pa.DictionaryArray) -> Rows:
     return codes
 
 
-def equal_rows(keys: Iterable[bytes]) -> list[list[int]]:
-    """Return the rows of each key that several rows have; keys have 16 bytes, empty ones are skipped."""
-    halves = np.frombuffer(b"".join(key or _NO_KEY for key in keys), np.uint64).reshape(-1, 2)
-    order = np.lexsort(halves.T)
-    ordered = halves[order]
-    as_before = np.zeros(len(order) + 1, bool)
-    as_before[1:-1] = (ordered[1:] == ordered[:-1]).all(axis=1) & ordered[1:].any(axis=1)
-    among_several = as_before[:-1] | as_before[1:]
-    firsts = np.flatnonzero(~as_before[:-1][among_several])
-    return sorted(rows.tolist() for rows in np.split(order[among_several], firsts[1:]) if len(rows))
+class Digests:
+    """Digests of 16 bytes. An empty one equals no other."""
+
+    def __init__(self, digests: Iterable[bytes] = ()) -> None:
+        self._bytes = bytearray()
+        for one in digests:
+            self.append(one)
+
+    def append(self, digest: bytes) -> None:
+        self._bytes += digest or _EMPTY
+
+    def _as_before(self, rows: Rows | None) -> tuple[Rows, NDArray[np.bool_]]:
+        """Sort rows by digest, and say which have that of the row before."""
+        halves = np.frombuffer(self._bytes, np.uint64).reshape(-1, 2)
+        halves = halves if rows is None else halves[rows]
+        order = np.lexsort(halves.T).astype(np.int32)
+        ordered, as_before = halves[order], np.zeros(len(order), bool)
+        as_before[1:] = (ordered[1:] == ordered[:-1]).all(axis=1) & ordered[1:].any(axis=1)
+        return order if rows is None else rows[order], as_before
+
+    def equal(self, rows: Rows | None = None) -> list[list[int]]:
+        """Return the rows of each digest that several have, of all or of some rows."""
+        order, as_before = self._as_before(rows)
+        among_several = as_before | np.append(as_before, False)[1:]
+        firsts = np.flatnonzero(~as_before[among_several])
+        return sorted(some.tolist() for some in np.split(order[among_several], firsts[1:]) if len(some))
+
+    def distinct(self, rows: Rows) -> Rows:
+        """Return the first of the rows with each digest."""
+        order, as_before = self._as_before(rows)
+        return order[~as_before]
 
 
 class TextIndex:
@@ -115,24 +137,20 @@ def _hashes(texts: pa.LargeStringArray) -> NDArray[np.int64]:
     return np.fromiter(map(hash, values_of(texts)), np.int64, len(texts))
 
 
-class TextMap(Mapping[str, str]):
-    """A mapping between texts as columns. The keys are distinct."""
+class Keyed(Mapping[str, _Value]):
+    """Values by text, in the order of a column of distinct texts."""
 
-    def __init__(self, column: pa.LargeStringArray, coded: pa.DictionaryArray) -> None:
-        self.column, self.coded = column, coded
-
-    @classmethod
-    def of(cls, items: Mapping[str, str]) -> TextMap:
-        return items if isinstance(items, cls) else cls(column(items), coded(items.values()))
+    def __init__(self, column: pa.LargeStringArray, values: Sequence[_Value]) -> None:
+        self.column, self._values = column, values
 
     @cached_property
-    def _index(self) -> TextIndex:
+    def index(self) -> TextIndex:
         return TextIndex(self.column)
 
-    def __getitem__(self, key: str) -> str:
-        if (row := self._index.row(key)) < 0:
+    def __getitem__(self, key: str) -> _Value:
+        if (row := self.index.row(key)) < 0:
             raise KeyError(key)
-        return str(self.coded[row])
+        return self._values[row]
 
     def __iter__(self) -> Iterator[str]:
         return values_of(self.column)
@@ -140,12 +158,80 @@ class TextMap(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self.column)
 
+    def items(self) -> ItemsView[str, _Value]:
+        return _Items(self)
+
+    def values(self) -> ValuesView[_Value]:
+        return _Values(self, self._values)
+
+
+class _Items(ItemsView[str, _Value]):
+    """Keys and values in parallel, without looking up each key."""
+
+    def __init__(self, keyed: Keyed[_Value]) -> None:
+        super().__init__(keyed)
+        self._keyed = keyed
+
+    def __iter__(self) -> Iterator[tuple[str, _Value]]:
+        return zip(self._keyed, self._keyed.values(), strict=True)
+
+
+class _Values(ValuesView[_Value]):
+    def __init__(self, keyed: Keyed[_Value], values: Sequence[_Value]) -> None:
+        super().__init__(keyed)
+        self._values = values
+
+    def __iter__(self) -> Iterator[_Value]:
+        return iter(self._values)
+
+
+class TextMap(Keyed[str]):
+    """Texts by text, both as columns."""
+
+    def __init__(self, column: pa.LargeStringArray, coded: pa.DictionaryArray) -> None:
+        super().__init__(column, _Texts(coded))
+        self.coded = coded
+
+    @classmethod
+    def of(cls, items: Mapping[str, str]) -> TextMap:
+        return items if isinstance(items, cls) else cls(column(items), coded(items.values()))
+
+
+class _Texts(Sequence[str]):
+    def __init__(self, column: pa.Array) -> None:
+        self._column = column
+
+    def __getitem__(self, row: Any) -> Any:
+        return self._column[row].as_py()
+
+    def __iter__(self) -> Iterator[str]:
+        return values_of(self._column)
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+
+class RowsOf:
+    """The rows of each number in an array, in order."""
+
+    def __init__(self, numbers: Rows) -> None:
+        self._rows = np.argsort(numbers, kind="stable").astype(np.int32)
+        self._numbers = numbers[self._rows]
+
+    def __call__(self, number: int) -> list[int]:
+        first, last = (int(self._numbers.searchsorted(np.int32(number), side)) for side in ("left", "right"))
+        rows: list[int] = self._rows[first:last].tolist()
+        return rows
+
 
 class Groups:
     """Disjoint sets of the numbers below ``n`` (union-find). The least member is the number of its group."""
 
     def __init__(self, n: int) -> None:
         self._parent = array("i", range(n))
+
+    def __len__(self) -> int:
+        return len(self._parent)
 
     def of(self, member: int) -> int:
         """Return the number of the group of a member."""

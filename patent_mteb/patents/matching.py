@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import DEGREES, degree
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.columns import Rows, TextIndex, coded, codes_of, column, values_of
+from patent_mteb.patents.columns import Rows, RowsOf, TextIndex, coded, codes_of, column, values_of
 from patent_mteb.patents.families import Publications, series
 from patent_mteb.patents.numbers import Number, read_number
 from patent_mteb.patents.on_disk import stored_like
@@ -88,19 +88,6 @@ class MatchReport:
         return {step: sum(further[one] for one in steps[: position + 1]) for position, step in enumerate(steps)}
 
 
-class _RowsOf:
-    """The rows of each number in an array, in order."""
-
-    def __init__(self, numbers: Rows) -> None:
-        self._rows = np.argsort(numbers, kind="stable").astype(np.int32)
-        self._numbers = numbers[self._rows]
-
-    def __call__(self, number: int) -> list[int]:
-        first, last = (int(self._numbers.searchsorted(np.int32(number), side)) for side in ("left", "right"))
-        rows: list[int] = self._rows[first:last].tolist()
-        return rows
-
-
 class _Finder:
     """Finds the record of a number, as a row of the outlines, and the first step that matches it."""
 
@@ -111,10 +98,10 @@ class _Finder:
         numbers = [column(map(form, values_of(self.outlines.numbers))) for form in (_normal_form, _key)]
         self._by_normal_form, self._by_key, self._by_name = map(TextIndex, (*numbers, known.names))
         self._application = known.groups_of(known.by_application()[0])
-        self._of_application = _RowsOf(self._application[known.of_records])
+        self._of_application = RowsOf(self._application[known.of_records])
         self._family = known.own.copy()
         self._family[known.of_records] = known.family_of_records
-        self._of_family = _RowsOf(known.family_of_records)
+        self._of_family = RowsOf(known.family_of_records)
 
     def exact(self, texts: pa.LargeStringArray) -> Rows:
         """Return the row of the record with the same text as each number, -1 without one."""

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.columns import TextMap, equal_rows, first_of_connected, renamed
+from patent_mteb.patents.columns import Digests, TextMap, first_of_connected, renamed
 from patent_mteb.patents.corpus import ById
 from patent_mteb.patents.families import age
 from patent_mteb.patents.on_disk import DiskList, only, publications, with_family
@@ -117,7 +117,8 @@ def near_duplicate_groups(patents: Sequence[Patent]) -> list[list[Patent]]:
 
     Records without abstract are in no group.
     """
-    return _of_several_families(map(near_duplicate_key, patents), publications(patents))
+    known = publications(patents)
+    return _of_several_families(known, Digests(map(near_duplicate_key, patents)).equal())
 
 
 def near_duplicate_key(patent: Patent) -> bytes:
@@ -126,9 +127,8 @@ def near_duplicate_key(patent: Patent) -> bytes:
     return text_key(title, abstract) if abstract else b""
 
 
-def _of_several_families(keys: Iterable[bytes], patents: Sequence[Patent]) -> list[list[Patent]]:
-    """Return the groups with one key and several families, in the order of their first members."""
-    groups = ([patents[row] for row in rows] for rows in equal_rows(keys))
+def _of_several_families(patents: Sequence[Patent], groups_of_rows: Iterable[Sequence[int]]) -> list[list[Patent]]:
+    groups = ([patents[row] for row in rows] for rows in groups_of_rows)
     return [group for group in groups if len({patent.family_id for patent in group}) > 1]
 
 
@@ -178,15 +178,15 @@ def citing_near_duplicates(
 
 
 def leaking_near_duplicates(
-    keys: Iterable[bytes], patents: Sequence[Patent], split: Mapping[str, str]
+    patents: Sequence[Patent], groups: Iterable[Sequence[int]], split: Mapping[str, str]
 ) -> dict[str, int]:
     """Count, for each split but ``train``, the documents with a near-duplicate of another family in ``train``.
 
-    A model can look up their labels there. ``keys`` are those of the patents (:func:`near_duplicate_key`), ``split`` is
-    that of each family.
+    A model can look up their labels there. ``groups`` are the rows of patents with equal keys
+    (:func:`near_duplicate_key`), ``split`` is that of each family.
     """
     counts: Counter[str] = Counter()
-    for group in _of_several_families(keys, patents):
+    for group in _of_several_families(patents, groups):
         if any(split[patent.family_id] == "train" for patent in group):
             others = (split[patent.family_id] for patent in group)
             counts.update(its_split for its_split in others if its_split != "train")

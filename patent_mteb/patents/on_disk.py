@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from patent_mteb.errors import temporary_files
-from patent_mteb.patents.columns import Rows, coded, values_of
+from patent_mteb.patents.columns import Rows, TextMap, coded, values_of
 from patent_mteb.patents.records import Description, ExpertSummary, MachineSummaries, Patent, TextLanguages
 
 _Record = TypeVar("_Record")
@@ -152,6 +152,11 @@ class Outlines(_Stored[Patent]):
                 block.append(pa.array(values, kind))
         numbers, families, applications, days = map(pa.concat_arrays, blocks)
         return cls(numbers, coded(families), applications, days)
+
+    @property
+    def family_of(self) -> TextMap:
+        """Families by number."""
+        return TextMap(self.numbers, self.families)
 
     def __len__(self) -> int:
         return len(self.numbers)

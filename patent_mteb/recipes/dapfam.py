@@ -240,7 +240,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     funnel = Funnel(log, "families", params.require, "silver: ")
     complete = funnel(outlines, filters_of(NEEDS, params.require, _HAS))
 
-    graph = family_graph(citations, {patent.publication_number: patent.family_id for patent in publications(patents)})
+    graph = family_graph(citations, publications(patents).family_of)
     note = f"pairs of families, either direction; {graph.dropped}"
     log.step("silver: citation links", len(citations), graph.n_pairs, note)
 

@@ -9,19 +9,22 @@ directly.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import compress, islice
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from patent_mteb.patents.columns import Keyed, Rows, TextMap, codes_of, column
 from patent_mteb.patents.records import Citation
 
 _NONE: frozenset[str] = frozenset()
 _Array = NDArray[np.integer[Any]]
 _Value = TypeVar("_Value")
+_AT_ONCE = 100_000
 
 
 class SparseRows(Mapping[str, _Value]):
@@ -30,7 +33,7 @@ class SparseRows(Mapping[str, _Value]):
     def __init__(
         self, numbers: Mapping[str, int], ones: _Array, others: _Array, value: Callable[[list[Any]], _Value]
     ) -> None:
-        self._numbers, self._names, self._value = numbers, list(numbers), value
+        self._numbers, self._value = numbers, value
         self._others = others[np.argsort(ones, kind="stable")].astype(np.int32)
         self._ends = np.concatenate([[0], np.cumsum(np.bincount(ones, minlength=len(numbers)))])
 
@@ -42,7 +45,7 @@ class SparseRows(Mapping[str, _Value]):
         return self._value(others)
 
     def __iter__(self) -> Iterator[str]:
-        return (self._names[number] for number in np.flatnonzero(np.diff(self._ends)).tolist())
+        return compress(self._numbers, np.diff(self._ends) > 0)
 
     def __len__(self) -> int:
         return int(np.count_nonzero(np.diff(self._ends)))
@@ -50,14 +53,22 @@ class SparseRows(Mapping[str, _Value]):
 
 @dataclass(frozen=True)
 class FamilyGraph:
-    """The citations between families: numbers of directed edges, and of pairs with an edge in either direction."""
+    """The citations between families: numbers of directed edges, and of pairs with an edge in either direction.
+
+    ``citing`` and ``cited`` are the ends of the edges, as numbers of the families.
+    """
 
     cites: Mapping[str, frozenset[str]]
     cited_by: Mapping[str, frozenset[str]]
-    n_edges: int
+    citing: Rows
+    cited: Rows
     n_pairs: int
     n_unknown: int  # number of citations of or by an unknown publication
     n_self: int  # number of families that cite themselves
+
+    @property
+    def n_edges(self) -> int:
+        return len(self.citing)
 
     def linked(self, family: str) -> frozenset[str]:
         """Return the families that cite the family or are cited by it."""
@@ -70,32 +81,32 @@ class FamilyGraph:
 
 
 def family_graph(citations: Iterable[Citation], family_of: Mapping[str, str]) -> FamilyGraph:
-    """Build the graph from citations between publications."""
-    numbers: dict[str, int] = {}
-    ends = array("q"), array("q")
-    n_unknown = 0
-    for citation in citations:
-        citing, cited = family_of.get(citation.citing), family_of.get(citation.cited)
-        if citing is None or cited is None:
-            n_unknown += 1
-            continue
-        for end, family in zip(ends, (citing, cited), strict=True):
-            end.append(numbers.setdefault(family, len(numbers)))
-    size = max(len(numbers), 1)
-    all_citing, all_cited = (np.asarray(end, np.int64) for end in ends)
+    """Build the graph from citations between publications, whose families are numbered by their first uses."""
+    known = TextMap.of(family_of)
+    families, names = codes_of(known.coded), known.coded.dictionary
+    ends = [np.empty((0, 2), np.int64)]
+    stream, n_unknown = iter(citations), 0
+    while some := list(islice(stream, _AT_ONCE)):
+        rows = known.index.rows_of(column(number for one in some for number in (one.citing, one.cited))).reshape(-1, 2)
+        found = (rows >= 0).all(axis=1)
+        ends.append(families[rows[found]].astype(np.int64))
+        n_unknown += int((~found).sum())
+    all_citing, all_cited = np.concatenate(ends).T
+    size = max(len(names), 1)
     within = all_citing == all_cited
     edges = np.unique(all_citing[~within] * size + all_cited[~within])
-    citing_families, cited_families = np.divmod(edges, size)
-    both_ways = int(np.isin(cited_families * size + citing_families, edges).sum())
-    names = list(numbers)
+    citing, cited = np.divmod(edges, size)
+    both_ways = int(np.isin(cited * size + citing, edges).sum())
 
     def neighbours(others: list[int]) -> frozenset[str]:
-        return frozenset([names[other] for other in others])
+        return frozenset(names.take(pa.array(others)).to_pylist())
 
+    numbers = Keyed(names, range(len(names)))
     return FamilyGraph(
-        SparseRows(numbers, citing_families, cited_families, neighbours),
-        SparseRows(numbers, cited_families, citing_families, neighbours),
-        len(edges),
+        SparseRows(numbers, citing, cited, neighbours),
+        SparseRows(numbers, cited, citing, neighbours),
+        citing.astype(np.int32),
+        cited.astype(np.int32),
         len(edges) - both_ways // 2,
         n_unknown,
         len(np.unique(all_citing[within])),

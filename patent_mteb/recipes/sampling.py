@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from random import Random
 from typing import TypeVar
@@ -15,7 +15,8 @@ from patent_mteb.recipes.steps import BuildLog
 
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key", bound=Hashable)
-_Stratum = TypeVar("_Stratum", bound=tuple[str, ...])
+_Stratum = TypeVar("_Stratum", bound=str | tuple[str, ...])
+_SPARE = 1000
 
 
 def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
@@ -69,17 +70,20 @@ def shares(sizes: Mapping[_Stratum, int], total: int) -> dict[_Stratum, int]:
     return given
 
 
-def stratified(strata: Mapping[str, tuple[str, ...]], total: int, seed: int) -> list[str]:
+def stratified(strata: Mapping[str, _Stratum], total: int, seed: int) -> list[str]:
     """Draw keys, as many of each stratum as :func:`shares` allocates, and sort them.
 
     Within a stratum the hash of the key decides, so that neither the order of the input nor other strata matter.
     """
-    groups = grouped(strata, strata.__getitem__)
-    given = shares({group: len(keys) for group, keys in groups.items()}, total)
-    ordered = {
-        group: sorted(keys, key=lambda key: (random_key(seed, "queries", key), key)) for group, keys in groups.items()
-    }
-    return sorted(key for group, keys in ordered.items() for key in keys[: given[group]])
+    given = shares(Counter(strata.values()), total)
+    best: dict[_Stratum, list[tuple[int, str]]] = {group: [] for group in given}
+    for key, group in strata.items():
+        drawn = best[group]
+        drawn.append((random_key(seed, "queries", key), key))
+        if len(drawn) > 2 * given[group] + _SPARE:
+            drawn.sort()
+            del drawn[given[group] :]
+    return sorted(key for group, drawn in best.items() for _, key in sorted(drawn)[: given[group]])
 
 
 def ipc_section(codes: Iterable[str]) -> str:
@@ -93,7 +97,7 @@ def stratum(patent: Patent) -> tuple[str, str]:
     return str(day.year) if day else "", ipc_section(patent.ipc)
 
 
-def sample_queries(strata: Mapping[str, tuple[str, ...]], queries: int | None, seed: int, log: BuildLog) -> list[str]:
+def sample_queries(strata: Mapping[str, _Stratum], queries: int | None, seed: int, log: BuildLog) -> list[str]:
     """Draw and log a stratified sample of queries, sorted; None: all queries."""
     if queries is None:
         return sorted(strata)

@@ -9,7 +9,7 @@ waives the others, except those without which the benchmark has no meaning (``fi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -71,6 +71,7 @@ def counts_note(counts: Mapping[str, int]) -> str:
 
 
 _Item = TypeVar("_Item")
+_Key = TypeVar("_Key", bound=Hashable)
 
 FIELDS: Mapping[str, Callable[[Patent], bool]] = {
     "title": lambda patent: bool(patent.title.strip()),
@@ -167,7 +168,7 @@ class Funnel:
         self.log, self.what, self.require, self.prefix = log, what, require, prefix
         self.trail: list[Step] = []
 
-    def __call__(self, items: Mapping[str, _Item], filters: Sequence[Filter[_Item]]) -> dict[str, _Item]:
+    def __call__(self, items: Mapping[_Key, _Item], filters: Sequence[Filter[_Item]]) -> dict[_Key, _Item]:
         """Return the items that pass all filters."""
         if not items:
             raise DataError(f"{self.log.benchmark}: there are no {self.what}", remedy="give records of patents")
@@ -185,7 +186,7 @@ class Funnel:
             left = passing
         return left
 
-    def _without_field(self, items: Mapping[str, _Item], filters: Sequence[Filter[_Item]]) -> tuple[str, str]:
+    def _without_field(self, items: Mapping[Any, _Item], filters: Sequence[Filter[_Item]]) -> tuple[str, str]:
         """Return problem and remedy where the required fields leave nothing."""
         have = {one.field: sum(map(one.keeps, items.values())) for one in filters if one.field}
         fewest = min(have.values())

@@ -29,22 +29,36 @@ from __future__ import annotations
 
 import json
 import random
-import sys
+from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar, overload
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed, write_parquet, write_rows, write_text
 from patent_mteb.patents import views
-from patent_mteb.patents.columns import equal_rows, first_of_connected
+from patent_mteb.patents.columns import (
+    Digests,
+    Groups,
+    Keyed,
+    Rows,
+    RowsOf,
+    TextIndex,
+    TextMap,
+    coded_in_order,
+    codes_of,
+    column,
+)
 from patent_mteb.patents.corpus import Composed, Texts, TitledTexts
-from patent_mteb.patents.families import age
+from patent_mteb.patents.families import by_age
 from patent_mteb.patents.near_duplicates import leaking_near_duplicates, near_duplicate_key
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Description, Label, Patent
@@ -62,9 +76,10 @@ from patent_mteb.recipes.label_sets import (
     refuse_straddling,
 )
 from patent_mteb.recipes.parameters import Positive, Share
-from patent_mteb.recipes.sampling import grouped, sample_queries, stratum
+from patent_mteb.recipes.sampling import sample_queries, stratum
 from patent_mteb.recipes.steps import MATCH_THEM, BuildLog, Filter, Funnel, Need, counts_note
 
+_Value = TypeVar("_Value")
 VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull", "DWPITA")
 
 _EXPERT = ["title", "detailed_description", "novelty", "use", "advantage", "technology_focus"]
@@ -74,73 +89,124 @@ _SECTIONS = tuple(dict.fromkeys(section for view in VIEWS for section in views.V
 _NO_DESCRIPTION = Description()
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """The fields of a document that stay in memory.
+class _Few(Generic[_Value]):
+    """A column of few distinct values."""
 
-    ``texts`` are the cleaned patents of all documents, and ``position`` is the index of this one.
-    ``sections`` names the sections of text views that are not empty. The digests are of family, title, abstract and
-    claims; of title and abstract, ignoring case and white space; and of all fields of classification (empty if there
-    are none).
+    def __init__(self) -> None:
+        self.values: list[_Value] = []
+        self._codes: dict[_Value, int] = {}
+        self.codes = array("i")
+
+    def append(self, value: _Value) -> None:
+        code = self._codes.setdefault(value, len(self.values))
+        self.values += [value] * (code == len(self.values))
+        self.codes.append(code)
+
+    def __getitem__(self, row: int) -> _Value:
+        return self.values[self.codes[row]]
+
+    def map(self, rows: Rows, function: Callable[[_Value], Any]) -> NDArray[Any]:
+        """Apply a function to the values of rows."""
+        return np.array([function(value) for value in self.values])[np.frombuffer(self.codes, np.int32)[rows]]
+
+
+class Columns:
+    """The fields of all documents that stay in memory, in the order of the patents.
+
+    ``texts`` are the cleaned patents, in a temporary file if the patents are in one. ``sections`` names the sections of
+    text views that are not empty. The digests are of family, title, abstract and claims; of title and abstract,
+    ignoring case and white space; and of all fields of classification, empty if there are none.
     """
 
-    publication: Patent
-    texts: Sequence[Patent]
-    position: int
-    jurisdiction: str
-    ipc: tuple[str, ...]
-    labels: tuple[Label, ...]
-    stratum: tuple[str, str]
-    sections: frozenset[str]
-    text_digest: bytes
-    twin_digest: bytes
-    fields_digest: bytes
+    def __init__(self, patents: Sequence[Patent]) -> None:
+        self.outlines = publications(patents)
+        self.texts: list[Patent] | DiskList[Patent] = [] if isinstance(patents, list | tuple) else DiskList()
+        self.jurisdiction, self.stratum = _Few[str](), _Few[str]()
+        self.labels, self.sections = _Few[tuple[Label, ...]](), _Few[frozenset[str]]()
+        self.text_digests, self.twin_digests, self.fields_digests = (Digests() for _ in range(3))
+        for patent in patents:
+            cleaned = replace(clean_patent(patent), description=_NO_DESCRIPTION, translations=())
+            fields = field_texts(cleaned, (*DWPI_FIELDS, *PUBLIC_FIELDS))
+            self.jurisdiction.append(cleaned.filing_jurisdiction or cleaned.jurisdiction)
+            self.stratum.append("\0".join(stratum(cleaned)))
+            self.labels.append(cleaned.labels)
+            self.sections.append(frozenset(name for name in _SECTIONS if views.SECTIONS[name](cleaned).strip()))
+            self.text_digests.append(text_key(cleaned.family_id, views.VIEWS["TAC"](cleaned)))
+            self.twin_digests.append(near_duplicate_key(cleaned))
+            self.fields_digests.append(text_key(*fields) if any(fields) else b"")
+            self.texts.append(cleaned)
+
+
+class Document:
+    """A document: a row of the columns."""
+
+    __slots__ = ("_columns", "row")
+
+    def __init__(self, columns: Columns, row: int) -> None:
+        self._columns, self.row = columns, row
 
     @property
     def number(self) -> str:
-        return self.publication.publication_number
+        return str(self._columns.outlines.numbers[self.row])
 
     @property
     def family(self) -> str:
-        return self.publication.family_id
+        return str(self._columns.outlines.families[self.row])
+
+    @property
+    def jurisdiction(self) -> str:
+        return self._columns.jurisdiction[self.row]
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        return self._columns.labels[self.row]
+
+    @property
+    def sections(self) -> frozenset[str]:
+        return self._columns.sections[self.row]
 
     @property
     def patent(self) -> Patent:
-        return self.texts[self.position]
-
-    def has_view(self, view: str) -> bool:
-        """Whether a text view is not empty."""
-        return not self.sections.isdisjoint(views.VIEW_SECTIONS[view])
+        return self._columns.texts[self.row]
 
 
-def read_documents(patents: Sequence[Patent]) -> list[Document]:
-    """Clean patents one after the other; the texts are in a temporary file if the patents are in one."""
-    texts: list[Patent] | DiskList[Patent] = [] if isinstance(patents, list | tuple) else DiskList()
-    rows: list[Document] = []
-    labels: dict[Label, Label] = {}
-    shared: dict[object, object] = {}
-    for patent, publication in zip(patents, publications(patents), strict=True):
-        cleaned = replace(clean_patent(patent), description=_NO_DESCRIPTION, translations=())
-        sections = frozenset(name for name in _SECTIONS if views.SECTIONS[name](cleaned).strip())
-        group = stratum(cleaned)
-        labelled = field_texts(cleaned, (*DWPI_FIELDS, *PUBLIC_FIELDS))
-        rows.append(
-            Document(
-                publication,
-                texts,
-                len(texts),
-                sys.intern(cleaned.filing_jurisdiction or cleaned.jurisdiction),
-                tuple(map(sys.intern, cleaned.ipc)),
-                tuple(labels.setdefault(label, label) for label in cleaned.labels),
-                shared.setdefault(group, group),  # type: ignore[arg-type]
-                shared.setdefault(sections, sections),  # type: ignore[arg-type]
-                text_key(cleaned.family_id, views.VIEWS["TAC"](cleaned)),
-                near_duplicate_key(cleaned),
-                text_key(*labelled) if any(labelled) else b"",
-            )
+class Documents(Sequence[Document]):
+    """Some rows of the columns as documents."""
+
+    def __init__(self, columns: Columns, rows: Rows) -> None:
+        self.columns, self.rows = columns, rows
+        self.publications = columns.outlines.at(rows)
+        self.families = codes_of(self.publications.families)
+
+    @overload
+    def __getitem__(self, place: int) -> Document: ...
+    @overload
+    def __getitem__(self, place: slice) -> Documents: ...
+    def __getitem__(self, place: int | slice) -> Document | Documents:
+        if isinstance(place, slice):
+            return Documents(self.columns, self.rows[place])
+        return Document(self.columns, int(self.rows[place]))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def at(self, places: NDArray[np.integer[Any]]) -> Documents:
+        return Documents(self.columns, self.rows[places])
+
+    def have(self, view: str) -> NDArray[np.bool_]:
+        """Whether a text view of each document is not empty."""
+        wanted = views.VIEW_SECTIONS[view]
+        return self.columns.sections.map(self.rows, lambda sections: not sections.isdisjoint(wanted)).astype(bool)
+
+    def n_labels(self) -> NDArray[np.int64]:
+        return self.columns.labels.map(self.rows, len).astype(np.int64)
+
+    def strata(self) -> Mapping[str, str]:
+        """Return year and IPC section by number."""
+        codes = np.frombuffer(self.columns.stratum.codes, np.int32)[self.rows]
+        return TextMap(
+            self.publications.numbers, pa.DictionaryArray.from_arrays(codes, column(self.columns.stratum.values))
         )
-        texts.append(cleaned)
-    return rows
 
 
 def view_texts(patent: Patent, names: Sequence[str]) -> dict[str, str]:
@@ -160,42 +226,53 @@ def field_texts(patent: Patent, names: Sequence[str]) -> list[str]:
     ]
 
 
-def metadata_table(documents: Sequence[Document], split: Mapping[str, str]) -> pa.Table:
-    strings = pa.list_(pa.string())
-    return pa.table(
+_STRING, _STRINGS = pa.string(), pa.list_(pa.string())
+_METADATA = pa.schema(
+    {
+        "_id": _STRING,
+        "family_id": _STRING,
+        "jurisdiction": _STRING,
+        "ipc": _STRINGS,
+        "coarse": _STRINGS,
+        "split": _STRING,
+    }
+)
+
+
+def write_metadata(folder: Path, documents: Sequence[Document], split: Mapping[str, str]) -> None:
+    rows = (
         {
-            "_id": [document.number for document in documents],
-            "family_id": [document.family for document in documents],
-            "jurisdiction": [document.jurisdiction for document in documents],
-            "ipc": pa.array([document.ipc for document in documents], strings),
-            "coarse": pa.array([[label.coarse for label in document.labels] for document in documents], strings),
-            "split": [split[document.family] for document in documents],
+            "_id": document.number,
+            "family_id": document.family,
+            "jurisdiction": document.jurisdiction,
+            "ipc": document.patent.ipc,
+            "coarse": [label.coarse for label in document.labels],
+            "split": split[document.family],
         }
+        for document in documents
     )
+    write_rows(folder / "metadata.parquet", rows, _METADATA)
 
 
-def write_retrieval(
-    folder: Path,
-    documents: Sequence[Document],
-    qrels: Mapping[str, Mapping[str, int]],
-    metadata: pa.Table,
-    log: BuildLog,
-) -> None:
+def write_retrieval(folder: Path, documents: Documents, qrels: Mapping[str, Mapping[str, int]], log: BuildLog) -> None:
     """Write corpus, queries, judgements and views."""
     names, absent = _available_views(documents)
     log.step("0.8 text views", len(documents), len(documents), f"left out: {', '.join(absent) or 'none'}")
+    known = Keyed(documents.publications.numbers, documents)
+    query_places = [known.index.row(number) for number in qrels]
     for name in names:
-        if empty := [document.number for document in documents if not document.has_view(name)]:
-            n_queries = sum(key in qrels for key in empty)
-            note = f"{len(empty)} documents without text, {n_queries} of them queries, first '{empty[0]}'"
-            log.step(f"0.8 view {name}", len(documents), len(documents) - len(empty), note)
+        have = documents.have(name)
+        if not have.all():
+            first = documents[int(np.argmin(have))].number
+            n_queries = int((~have[query_places]).sum())
+            note = f"{int((~have).sum())} documents without text, {n_queries} of them queries, first '{first}'"
+            log.step(f"0.8 view {name}", len(documents), int(have.sum()), note)
 
-    known = {document.number: document for document in documents}
     corpus = Composed(known, lambda document: title_and_text(document.patent))
     queries = Composed(
         {number: known[number] for number in qrels}, lambda document: views.VIEWS["TAC"](document.patent)
     )
-    write_beir(folder, corpus, queries, qrels, metadata)
+    write_beir(folder, corpus, queries, qrels)
     views_of = ({"_id": document.number, **view_texts(document.patent, names)} for document in documents)
     write_rows(folder / "views.parquet", views_of, _texts_schema(names))
     n_relevant = len({document for relevant in qrels.values() for document in relevant})
@@ -207,18 +284,14 @@ def _texts_schema(names: Sequence[str]) -> pa.Schema:
     return pa.schema([(name, pa.string()) for name in ("_id", *names)])
 
 
-def _has_expert_text(documents: Sequence[Document]) -> bool:
-    return any(document.has_view("DWPITA") for document in documents)
-
-
-def _available_views(documents: Sequence[Document]) -> tuple[list[str], list[str]]:
+def _available_views(documents: Documents) -> tuple[list[str], list[str]]:
     """Return the views that some document has, and the others with the reason."""
-    with_expert = _has_expert_text(documents)
+    with_expert = documents.have("DWPITA").any()
     available, absent = [], []
     for name in VIEWS:
         if name.startswith("DWPI") and not with_expert:
             absent.append(f"{name} (no document has text of DWPI)")
-        elif name == "TAC" or any(document.has_view(name) for document in documents):
+        elif name == "TAC" or documents.have(name).any():
             available.append(name)
         else:
             absent.append(f"{name} (no document has it)")
@@ -228,14 +301,15 @@ def _available_views(documents: Sequence[Document]) -> tuple[list[str], list[str
 
 
 def write_labels(
-    folder: Path, sets: Sequence[LabelSet], documents: Sequence[Document], split: Mapping[str, str], log: BuildLog
+    folder: Path, sets: Sequence[LabelSet], documents: Documents, split: Mapping[str, str], log: BuildLog
 ) -> None:
     """Write fields, label sets and taxonomy, if there are labels."""
     rows_of: dict[str, list[dict[str, Any]]] = {}
+    labelled = documents.at(np.flatnonzero(documents.n_labels()))
     for label_set in sets:
         rows: list[dict[str, Any]] = [
             {"_id": document.number, "split": split[document.family], "labels": labels}
-            for document in documents
+            for document in labelled
             if (labels := label_set.labels(document.labels))
         ]
         log.step(
@@ -250,7 +324,7 @@ def write_labels(
         note = "no document has a label: no tables for classification and clustering"
         log.step("0.8b labels", len(documents), 0, note)
         return
-    names = (*DWPI_FIELDS, *PUBLIC_FIELDS) if _has_expert_text(documents) else PUBLIC_FIELDS
+    names = (*DWPI_FIELDS, *PUBLIC_FIELDS) if documents.have("DWPITA").any() else PUBLIC_FIELDS
     if names == PUBLIC_FIELDS:
         log.step("0.8b fields of DWPI", len(documents), 0, "no document has text of DWPI: no fields of DWPI")
     fields_of = (
@@ -372,96 +446,102 @@ def _write(
     patents: Sequence[Patent], citations: Sequence[Citation], folder: Path, params: Params, log: BuildLog
 ) -> int:
     """Write the tables (steps 0.1 to 0.8); return the number of documents."""
-    family_of = {patent.publication_number: patent.family_id for patent in publications(patents)}
-    log.step("0.1 id mapping", len(patents), len(family_of), f"{len(set(family_of.values()))} simple families")
+    known = publications(patents)
+    n_families = len(np.unique(codes_of(known.families)))
+    log.step("0.1 id mapping", len(patents), len(known), f"{n_families} simple families")
 
-    master = sorted(read_documents(patents), key=lambda document: age(document.publication))
+    columns = Columns(patents)
+    master = Documents(columns, by_age(known))
     log.step("0.2-0.3 patent master", len(patents), len(master))
     if params.require:
         filters = [
             Filter(f"with {name}", lambda document, name=name: name in document.sections, field=name)  # type: ignore[misc]
             for name in params.require
         ]
-        by_number = {document.number: document for document in master}
-        master = list(Funnel(log, "documents", params.require, "0.3b ")(by_number, filters).values())
+        passing = Funnel(log, "documents", params.require, "0.3b ")(dict(enumerate(master)), filters)
+        master = master.at(np.fromiter(passing, np.int32))
 
-    n_labels = sum(len(document.labels) for document in master)
-    n_without = sum(not document.labels for document in master)
-    log.step("0.4 label extraction", len(master), n_labels, f"{n_without} without label")
+    n_labels = master.n_labels()
+    log.step("0.4 label extraction", len(master), int(n_labels.sum()), f"{int((n_labels == 0).sum())} without label")
 
-    graph = family_graph(citations, family_of)
+    graph = family_graph(citations, known.family_of)
     note = f"directed edges between families of the corpus; {graph.dropped}"
     log.step("0.5 citation graph", len(citations), graph.n_edges, note)
 
-    unique: dict[bytes, Document] = {}
-    for document in master:
-        unique.setdefault(document.text_digest, document)
-    documents = sorted(unique.values(), key=lambda document: document.number)
+    unique = columns.text_digests.distinct(master.rows)
+    documents = Documents(columns, unique[pc.sort_indices(known.numbers.take(pa.array(unique))).to_numpy()])
     log.step("0.6 deduplication", len(master), len(documents), "identical text within a family")
 
     split = _split(documents, params)
-    log.step("0.7 split", len({document.family for document in master}), len(split), "families, disjoint")
+    log.step("0.7 split", len(np.unique(master.families)), len(split), "families, disjoint")
 
-    twins = (document.twin_digest for document in documents)
-    if leaks := leaking_near_duplicates(twins, [document.publication for document in documents], split):
+    if leaks := leaking_near_duplicates(known, columns.twin_digests.equal(documents.rows), split):
         note = (
             "whose title and abstract are in train under another family: their labels can be looked up (twins=merge,"
             " twins=drop)"
         )
         log.step("0.7b twins over splits", len(documents), sum(leaks.values()), note)
 
-    members = grouped(documents, lambda document: document.family)
-    citing = [
-        document
-        for family, rows in members.items()
-        if any(cited in members for cited in graph.cites.get(family, ()))
-        for document in rows
-    ]
-    sets = label_sets([document.labels for document in documents], params.fine_documents, log)
+    citing = _citing(documents, graph)
+    sets = label_sets(
+        [document.labels for document in documents.at(np.flatnonzero(documents.n_labels()))], params.fine_documents, log
+    )
     if not citing and not sets:
         counts = f"{len(citations)} citations: {graph.dropped}"
         problem = f"no citation connects two families of the corpus ({counts}), and no document has a label"
         raise DataError(problem, remedy=f"{MATCH_THEM}; or add labels")
-    metadata = metadata_table(documents, split)
     if citing:
-        qrels = _qrels(citing, members, graph, params, log)
-        write_retrieval(folder, documents, qrels, metadata, log)
+        write_retrieval(folder, documents, _qrels(citing, documents, graph, params, log), log)
     else:
         log.step("0.8 qrels", graph.n_edges, 0, "no citation connects two families: no tables for retrieval")
-        write_parquet(folder / "metadata.parquet", metadata)
+    write_metadata(folder, documents, split)
     write_labels(folder, sets, documents, split, log)
     return len(documents)
 
 
-def _split(documents: Sequence[Document], params: Params) -> dict[str, str]:
+def _split(documents: Documents, params: Params) -> Mapping[str, str]:
     """Assign families to splits; families with the same words are in one, so that splits share no text."""
-    same = equal_rows(document.fields_digest for document in documents)
-    first_family = first_of_connected([documents[row].family for row in rows] for rows in same)
-    leader = {document.family: first_family.get(document.family, document.family) for document in documents}
-    leaders = sorted(set(leader.values()))
+    families = coded_in_order(documents.columns.outlines.families)
+    family, groups = codes_of(families), Groups(len(families.dictionary))
+    for first, *others in documents.columns.fields_digests.equal(documents.rows):
+        for other in others:
+            groups.connect(int(family[first]), int(family[other]))
+    present = np.unique(family[documents.rows])
+    leader = groups.of_all()[present]
+    leaders = np.unique(leader).tolist()
     random.Random(params.seed).shuffle(leaders)
     first = round(len(leaders) * params.train)
     second = first + round(len(leaders) * params.validation)
-    split = {family: SPLITS[(number >= first) + (number >= second)] for number, family in enumerate(leaders)}
-    return {family: split[first] for family, first in leader.items()}
+    split = np.zeros(len(groups), np.int32)
+    split[leaders[first:]] = 1
+    split[leaders[second:]] = 2
+    names = pa.DictionaryArray.from_arrays(split[leader], column(SPLITS))
+    return TextMap(families.dictionary.take(pa.array(present)), names)
+
+
+def _citing(documents: Documents, graph: FamilyGraph) -> Documents:
+    """Return the documents of families that cite another of the documents, grouped by family."""
+    n_families = len(documents.publications.families.dictionary)
+    present, cites = (np.zeros(n_families, bool) for _ in range(2))
+    present[documents.families] = True
+    cites[graph.citing[present[graph.cited]]] = True
+    _, first, family = np.unique(documents.families, return_index=True, return_inverse=True)
+    order = np.argsort(first[family], kind="stable")
+    return documents.at(order[cites[documents.families[order]]])
 
 
 def _qrels(
-    citing: Sequence[Document],
-    members: Mapping[str, Sequence[Document]],
-    graph: FamilyGraph,
-    params: Params,
-    log: BuildLog,
+    citing: Documents, documents: Documents, graph: FamilyGraph, params: Params, log: BuildLog
 ) -> dict[str, Mapping[str, int]]:
     """Draw the queries; return the relevant documents, one mapping for each family."""
-    strata = {document.number: document.stratum for document in citing}
-    chosen = set(sample_queries(strata, params.queries, params.seed, log))
+    chosen = set(sample_queries(citing.strata(), params.queries, params.seed, log))
+    members, family_code = RowsOf(documents.families), TextIndex(documents.publications.families.dictionary)
     qrels: dict[str, Mapping[str, int]] = {}
     of_family: dict[str, dict[str, int]] = {}
     for document in citing:
         if document.number in chosen:
             if document.family not in of_family:
-                cited = sorted(graph.cites[document.family])
-                of_family = {document.family: {one.number: 1 for family in cited for one in members.get(family, ())}}
+                cited = map(family_code.row, sorted(graph.cites[document.family]))
+                of_family = {document.family: {documents[place].number: 1 for code in cited for place in members(code)}}
             qrels[document.number] = of_family[document.family]
     return qrels

@@ -11,6 +11,7 @@ from patent_mteb import sample
 from patent_mteb.errors import DataError
 from patent_mteb.patents import near_duplicates
 from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.columns import Digests
 from patent_mteb.patents.near_duplicates import Sketched, sketch
 from patent_mteb.patents.on_disk import stored
 from patent_mteb.patents.records import Claim, Description, Patent
@@ -54,8 +55,8 @@ def test_leaking_labels_are_counted():
     split = {"F1": "train", "F2": "test", "F3": "validation"}
 
     def leaks(patents, split):
-        keys = map(near_duplicates.near_duplicate_key, patents)
-        return near_duplicates.leaking_near_duplicates(keys, patents, split)
+        keys = Digests(map(near_duplicates.near_duplicate_key, patents))
+        return near_duplicates.leaking_near_duplicates(patents, keys.equal(), split)
 
     in_splits = [patent for patent in NEAR_DUPLICATES if patent.family_id in split]
     assert leaks(in_splits, split) == {"test": 1, "validation": 1}
