@@ -12,6 +12,7 @@ import mmap
 import secrets
 import tempfile
 import weakref
+from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,6 +21,7 @@ import pyarrow as pa
 
 from patent_mteb.errors import temporary_files
 from patent_mteb.memory import portion
+from patent_mteb.patents import columns
 from patent_mteb.patents.views import join_sections
 
 if TYPE_CHECKING:
@@ -136,7 +138,8 @@ class Texts(ById[str]):
     """Texts by id, in order, in one column."""
 
     def __init__(self, ids: Iterable[str], column: pa.ChunkedArray) -> None:
-        self._position = {key: position for position, key in enumerate(ids)}
+        keys = columns.column(ids)
+        self._position = columns.Keyed(keys, range(len(keys)))
         super().__init__(self._position)
         self.column = column
         self._reads = 0
@@ -177,27 +180,27 @@ class TitledTexts(ById[tuple[str, str]]):
     """Titles and texts by id, in one column: title, one space, text; or the text alone if there is no title."""
 
     def __init__(self, rows: Iterable[tuple[str, tuple[str, str]]]) -> None:
-        self._titles: list[str] = []
+        self._title_lengths = array("i")
 
         def joined() -> Iterator[tuple[str, str]]:
             for key, (title, text) in rows:
-                self._titles.append(title)
+                self._title_lengths.append(len(title))
                 yield key, f"{title} {text}" if title else text
 
         self._texts = Texts.collected(joined())
         super().__init__(self._texts)
 
     def __getitem__(self, key: str) -> tuple[str, str]:
-        return self._parts(self._titles[self._texts.position(key)], self._texts[key])
+        return self._parts(self._title_lengths[self._texts.position(key)], self._texts[key])
 
     @staticmethod
-    def _parts(title: str, joined: str) -> tuple[str, str]:
-        return title, joined[len(title) + 1 :] if title else joined
+    def _parts(title_length: int, joined: str) -> tuple[str, str]:
+        return joined[:title_length], joined[title_length + 1 :] if title_length else joined
 
     def joined(self) -> Texts:
         """Join title and text (:func:`~patent_mteb.patents.views.join_sections`); equal chunks are not copied."""
-        titles = iter(self._titles)
-        return Texts(self, changed(self._texts.column, lambda text: join_sections(self._parts(next(titles), text))))
+        lengths = iter(self._title_lengths)
+        return Texts(self, changed(self._texts.column, lambda text: join_sections(self._parts(next(lengths), text))))
 
 
 class Composed(ById[_Value]):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import sys
 import unicodedata
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -36,6 +36,7 @@ from patent_mteb.files import (
 )
 from patent_mteb.metrics.slices import Qrels
 from patent_mteb.patents import views as text_views
+from patent_mteb.patents.columns import Keyed, column, values_of
 from patent_mteb.patents.corpus import ById, Texts, TitledTexts
 from patent_mteb.patents.records import Patent
 
@@ -124,9 +125,9 @@ def _unicode_remedy(key: str, known: Iterable[str]) -> str:
     return "the id is known in another Unicode form: write all files in one, such as NFC" if alike else ""
 
 
-def _keyed_table(path: Path, known: set[str], counts: dict[str, int], without: Container[str] = ()) -> pa.Table:
+def _keyed_table(path: Path, known: Container[str], counts: dict[str, int], without: Container[str] = ()) -> pa.Table:
     table = read_keyed(path, without=without)
-    counts[f"rows of {path.name} for unknown ids"] = sum(key not in known for key in table["_id"].to_pylist())
+    counts[f"rows of {path.name} for unknown ids"] = sum(key not in known for key in values_of(table["_id"]))
     return table
 
 
@@ -172,7 +173,7 @@ def read_beir(folder: Path) -> BeirFolder:
         "queries with an empty text": empty["query"],
         "queries without a positive judgement (not scored)": unscored,
     }
-    known = corpus.keys() | queries.keys()
+    known = ChainMap[str, Any](corpus, queries)  # type: ignore[arg-type]
     metadata_path, views_path = folder / "metadata.parquet", folder / "views.parquet"
     metadata = _keyed_table(metadata_path, known, counts) if metadata_path.exists() else None
     views: tuple[str, ...] = ()
@@ -237,7 +238,8 @@ class MetadataRows(ById[Mapping[str, Any]]):
     """Rows by id, created on access from columns; null items of lists are dropped."""
 
     def __init__(self, table: pa.Table) -> None:
-        self._row = {key: row for row, key in enumerate(table["_id"].to_pylist())}
+        keys = column(values_of(table["_id"]))
+        self._row = Keyed(keys, range(len(keys)))
         super().__init__(self._row)
         self._columns = {name: table[name].combine_chunks() for name in table.column_names if name != "_id"}
 
@@ -245,7 +247,7 @@ class MetadataRows(ById[Mapping[str, Any]]):
         """Return ids and values of a column; without the column, values are None."""
         if name not in self._columns:
             return ((key, None) for key in self)
-        return ((key, _without_nulls(value.as_py())) for key, value in zip(self, self._columns[name], strict=True))
+        return zip(self, map(_without_nulls, values_of(self._columns[name])), strict=True)
 
     def __getitem__(self, key: str) -> Mapping[str, Any]:
         row = self._row[key]
@@ -269,10 +271,12 @@ def metadata_rows(folder: Path, tables: BeirFolder) -> tuple[MetadataRows, dict[
     if nulls := sum(pc.list_flatten(column).null_count for column in lists):
         counts["null items in lists of metadata.parquet (left out)"] = nulls
     rows = MetadataRows(table)
-    keys = tables.corpus.keys() | tables.queries.keys()
+    n_texts = len(tables.corpus) + sum(query not in tables.corpus for query in tables.queries)
     if "family_id" not in table.column_names:
         what = f"queries whose own family is not removed: no family_id in {folder.name}/metadata.parquet"
         counts[what] = len(tables.queries)
-    elif without := len(keys) - sum(bool(family) and key in keys for key, family in rows.column("family_id")):
+    elif without := n_texts - sum(
+        bool(family) and (key in tables.corpus or key in tables.queries) for key, family in rows.column("family_id")
+    ):
         counts["documents and queries without family_id (their own family is not removed)"] = without
     return rows, counts

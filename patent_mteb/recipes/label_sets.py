@@ -12,16 +12,19 @@ training split would inflate the score.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, read_parquet
+from patent_mteb.patents.columns import coded, codes_of, column
 from patent_mteb.patents.records import Label
 from patent_mteb.recipes.steps import BuildLog
 
@@ -120,16 +123,24 @@ class Labelled(NamedTuple):
     labels: list[str]
 
 
-def refuse_straddling(rows: Mapping[str, str], families: Mapping[str, str], path: Path) -> None:
-    """Refuse a family with documents in two splits."""
-    first_of: dict[str, tuple[str, str]] = {}
-    for key, split in rows.items():
-        if not (family := families.get(key)):
-            continue
-        first, first_split = first_of.setdefault(family, (key, split))
-        if split != first_split:
-            problem = f"family '{family}' straddles two splits: {first} is in {first_split}, {key} in {split}"
-            raise DataError(problem, path=path, remedy=_ONE_SPLIT)
+def refuse_straddling(keys: Iterable[str], families: Iterable[str], splits: Iterable[str], path: Path) -> None:
+    """Refuse a family with documents in two splits; documents without a family or a split are skipped."""
+    names, of_families, of_splits = column(keys), coded(families), coded(splits)
+    known = (
+        pc.not_equal(one.dictionary, "").to_numpy(zero_copy_only=False)[codes_of(one)]
+        for one in (of_families, of_splits)
+    )
+    rows = np.flatnonzero(np.logical_and(*known))
+    family, split = codes_of(of_families)[rows], codes_of(of_splits)[rows]
+    first = np.zeros(len(of_families.dictionary), np.int64)
+    first[family[::-1]] = np.arange(len(rows))[::-1]
+    differs = split != split[first[family]]
+    if differs.any():
+        place = np.argmax(differs)
+        one, two = int(rows[first[family[place]]]), int(rows[place])
+        where = f"{names[one]} is in {of_splits[one]}, {names[two]} in {of_splits[two]}"
+        problem = f"family '{of_families[two]}' straddles two splits: {where}"
+        raise DataError(problem, path=path, remedy=_ONE_SPLIT)
 
 
 def label_names(folder: Path) -> list[str]:
@@ -196,5 +207,6 @@ def read_labels(folder: Path, name: str, families: Mapping[str, str]) -> list[La
             raise DataError(problem, path=path, row=number, remedy=remedy)
         seen[key] = number, split
         found.append(Labelled(key, split, list(dict.fromkeys(labels))))
-    refuse_straddling({row.key: row.split for row in found}, families, path)
+    keys = [row.key for row in found]
+    refuse_straddling(keys, (families.get(key) or "" for key in keys), (row.split for row in found), path)
     return found

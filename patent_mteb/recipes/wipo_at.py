@@ -31,7 +31,7 @@ import json
 import random
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -53,6 +53,7 @@ from patent_mteb.patents.columns import (
     RowsOf,
     TextIndex,
     TextMap,
+    coded,
     coded_in_order,
     codes_of,
     column,
@@ -353,15 +354,15 @@ def check(folder: Path) -> dict[str, int]:
         tables = BeirFolder(TitledTexts(()), Texts.of({}), {}, read_keyed(path) if path.exists() else None)
     rows, odd = metadata_rows(folder, tables)
     counts = tables.counts | {what: number for what, number in odd.items() if number}
-    families = {key: family or "" for key, family in rows.column("family_id")}
-    refuse_straddling({key: split for key, split in rows.column("split") if split}, families, path)
+    families = TextMap(column(rows), coded(family or "" for _, family in rows.column("family_id")))
+    refuse_straddling(rows, families.values(), (split or "" for _, split in rows.column("split")), path)
     for name in tables.views:
         if empty := sum(not text.strip() for _, text in view_rows(folder, name)):
             counts[f"rows of view {name} without text"] = empty
     if other := _not_tac(folder, tables):
         what = "have another text in queries.jsonl (which TAC tasks read) than their TAC view"
         counts[f"of {len(tables.queries)} queries {what}"] = other
-    return counts | _check_labels(folder, set(tables.corpus or rows), families)
+    return counts | _check_labels(folder, tables.corpus or rows, families)
 
 
 def _not_tac(folder: Path, tables: BeirFolder) -> int:
@@ -375,7 +376,7 @@ def _not_tac(folder: Path, tables: BeirFolder) -> int:
     return sum(other.values())
 
 
-def _check_labels(folder: Path, known: set[str], families: Mapping[str, str]) -> dict[str, int]:
+def _check_labels(folder: Path, known: Container[str], families: Mapping[str, str]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for name in label_files(folder).values():
         rows = read_labels(folder, name, families)
