@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from patent_mteb.errors import temporary_files
 from patent_mteb.memory import portion
-from patent_mteb.patents import columns
+from patent_mteb.patents import text_columns
 from patent_mteb.patents.views import join_sections
 
 if TYPE_CHECKING:
@@ -138,8 +138,8 @@ class Texts(ById[str]):
     """Texts by id, in order, in one column."""
 
     def __init__(self, ids: Iterable[str], column: pa.ChunkedArray) -> None:
-        keys = columns.column(ids)
-        self._position = columns.Keyed(keys, range(len(keys)))
+        keys = text_columns.column(ids)
+        self._position = text_columns.Keyed(keys, range(len(keys)))
         super().__init__(self._position)
         self.column = column
         self._reads = 0

@@ -25,7 +25,10 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed
-from patent_mteb.patents.columns import (
+from patent_mteb.patents.numbers import Number, read_application, read_number
+from patent_mteb.patents.on_disk import Outlines, publications, with_family
+from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
+from patent_mteb.patents.text_columns import (
     Groups,
     Rows,
     TextIndex,
@@ -34,11 +37,9 @@ from patent_mteb.patents.columns import (
     coded_in_order,
     codes_of,
     column,
+    split_runs,
     values_of,
 )
-from patent_mteb.patents.numbers import Number, read_application, read_number
-from patent_mteb.patents.on_disk import Outlines, publications, with_family
-from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
 
 if TYPE_CHECKING:
     from patent_mteb.patents.collection import Collection
@@ -140,7 +141,7 @@ class Publications:
     """The publications that records, a table of families and relations name, with their applications and families.
 
     Each of the three is numbered in the order of its names. In a graph of all
-    (:class:`~patent_mteb.patents.columns.Groups`), applications come first, then families, then publications.
+    (:class:`~patent_mteb.patents.text_columns.Groups`), applications come first, then families, then publications.
     """
 
     def __init__(
@@ -260,8 +261,8 @@ class Publications:
             applications = pairs[firsts[row] : firsts[row] + sizes[row]] & 0xFFFFFFFF
             basis[row] = len(self._applications) + several.setdefault(applications.tobytes(), len(several))
         order = np.argsort(basis, kind="stable")
-        runs = np.split(owners[order], np.flatnonzero(np.diff(basis[order])) + 1)
-        return sorted(run.tolist() for run in runs if len(run) > 1)
+        as_before = np.diff(basis[order], prepend=-1) == 0
+        return sorted(run.tolist() for run in split_runs(owners[order], as_before))
 
     def _with_members(self) -> tuple[Rows, Rows]:
         """Return the own family of each publication, or that of the last to name it, and those with one."""
@@ -276,7 +277,11 @@ class Publications:
         families = values_of(self._families.take(pa.array(self.own[listed])))
         stated = np.zeros(len(self.names), bool)
         for publication, family, *numbers in zip(
-            listed.tolist(), families, values_of(self.names.take(pa.array(listed))), self._written(listed), strict=True
+            values_of(pa.array(listed)),
+            families,
+            values_of(self.names.take(pa.array(listed))),
+            self._written(listed),
+            strict=True,
         ):
             stated[publication] = family not in numbers and not (read_number(family) or read_application(family))
         return stated

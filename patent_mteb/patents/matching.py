@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import DEGREES, degree
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.columns import Rows, RowsOf, TextIndex, coded, codes_of, column, values_of
 from patent_mteb.patents.families import Publications, series
 from patent_mteb.patents.numbers import Number, read_number
 from patent_mteb.patents.on_disk import stored_like
 from patent_mteb.patents.records import Citation
 from patent_mteb.patents.text import text_key
+from patent_mteb.patents.text_columns import Rows, RowsOf, TextIndex, coded, codes_of, column, values_of
 
 STEPS = {
     "number": "the same publication, however its number is written",

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.columns import Digests, TextMap, first_of_connected, renamed
 from patent_mteb.patents.corpus import ById
 from patent_mteb.patents.families import age
 from patent_mteb.patents.on_disk import DiskList, only, publications, with_family
@@ -30,6 +29,7 @@ from patent_mteb.patents.records import (
     TextLanguages,
 )
 from patent_mteb.patents.text import text_key
+from patent_mteb.patents.text_columns import Digests, TextMap, first_of_connected, renamed
 
 _Texts = TypeVar("_Texts", Description, ExpertSummary, MachineSummaries)
 _Value = TypeVar("_Value")

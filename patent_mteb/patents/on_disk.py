@@ -29,8 +29,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from patent_mteb.errors import temporary_files
-from patent_mteb.patents.columns import Rows, TextMap, coded, values_of
 from patent_mteb.patents.records import Description, ExpertSummary, MachineSummaries, Patent, TextLanguages
+from patent_mteb.patents.text_columns import Rows, TextMap, coded, values_of
 
 _Record = TypeVar("_Record")
 _Sortable = TypeVar("_Sortable", bound=tuple[Any, ...])

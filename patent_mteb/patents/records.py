@@ -185,6 +185,13 @@ class _Base:
         return type(self), tuple([getattr(self, name) for name in self.__slots__])
 
 
+def row_of(record: Any) -> Any:
+    """Return a record as a row; several times faster than :func:`dataclasses.asdict`, which copies every value."""
+    if isinstance(record, tuple):
+        return record and [row_of(one) for one in record]
+    return {name: row_of(getattr(record, name)) for name in record.__slots__} if isinstance(record, _Base) else record
+
+
 @dataclass(frozen=True, slots=True)
 class Claim(_Base):
     """One numbered claim. ``depends_on`` holds the numbers of the claims that it refers to.
@@ -417,16 +424,18 @@ def read_records(path: Path | str, kind: type[_Record]) -> Iterator[_Record]:
         [('EP2B', 'X', (1, 2))]
     """
     required = [one.name for one in dataclasses.fields(kind)][:2]  # the first two must not be empty
-    first_seen: dict[str, tuple[Path, int]] = {}
+    seen: set[str] = set()
     for part, row, record in _read(path, kind):
         if not all(getattr(record, name) for name in required):
             raise DataError(f"{' or '.join(required)} is empty", path=part, row=row, remedy="fill both")
         if isinstance(record, Patent):
-            first, its = first_seen.setdefault(record.publication_number, (part, row))
-            if (first, its) != (part, row):
+            if (number := record.publication_number) in seen:
+                again = _read(path, kind)
+                first, its = next((part, row) for part, row, other in again if other.publication_number == number)
                 where = f"row {its}" if first == part else f"row {its} of {first.name}"
-                problem = f"publication number '{record.publication_number}' occurs twice (first in {where})"
+                problem = f"publication number '{number}' occurs twice (first in {where})"
                 raise DataError(problem, path=part, row=row, remedy="keep one record per publication")
+            seen.add(number)
         if isinstance(record, Relation) and record.kind not in RELATIONS:
             problem = f"unknown relation '{record.kind}'"
             raise DataError(problem, path=part, row=row, remedy=f"choose among {', '.join(RELATIONS)}")
@@ -443,4 +452,4 @@ def write_records(path: Path | str, kind: type[_Record], records: Iterable[_Reco
         >>> print(Path("relations.jsonl").read_text(), end="")
         {"number": "EP1A1", "related": "US16000001", "kind": "priority"}
     """
-    write_rows(Path(path), map(dataclasses.asdict, records), SCHEMAS[kind])
+    write_rows(Path(path), map(row_of, records), SCHEMAS[kind])

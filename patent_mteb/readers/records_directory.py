@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_batches, read_json, read_parquet, replacing, write_json, write_parquet, write_text
 from patent_mteb.identity import RELEASE
-from patent_mteb.patents.records import SCHEMAS, Citation, Patent, Relation
+from patent_mteb.patents.records import SCHEMAS, Citation, Patent, Relation, row_of
 from patent_mteb.readers.tables import is_table
 
 _NAMES: dict[type, str] = {Patent: "patents", Citation: "citations", Relation: "relations"}
@@ -57,7 +57,7 @@ class PartWriter:
 
     def write(self, record: Patent | Citation | Relation) -> None:
         kind = type(record)
-        self._waiting[kind].append(asdict(record))
+        self._waiting[kind].append(row_of(record))
         self.counts[_NAMES[kind]] += 1
         if len(self._waiting[kind]) >= _ROWS_AT_ONCE:
             self.flush(kind)

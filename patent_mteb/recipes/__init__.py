@@ -30,6 +30,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from patent_mteb import memory
 from patent_mteb.errors import DataError
 from patent_mteb.files import replacing_folders, write_json
@@ -43,6 +45,7 @@ from patent_mteb.patents.near_duplicates import (
     with_near_duplicates,
 )
 from patent_mteb.patents.on_disk import publications
+from patent_mteb.patents.text_columns import codes_of
 from patent_mteb.recipes import dataset
 from patent_mteb.recipes.parameters import Setting, read_params, settings_of, written
 from patent_mteb.recipes.steps import BuildLog, Need, counts_note, deviations
@@ -296,4 +299,4 @@ def prepare(
 
 
 def _n_families(collection: Collection) -> int:
-    return len({patent.family_id for patent in publications(collection.patents)})
+    return len(np.unique(codes_of(publications(collection.patents).families)))

@@ -36,9 +36,9 @@ from patent_mteb.files import (
 )
 from patent_mteb.metrics.slices import Qrels
 from patent_mteb.patents import views as text_views
-from patent_mteb.patents.columns import Keyed, column, values_of
 from patent_mteb.patents.corpus import ById, Texts, TitledTexts
 from patent_mteb.patents.records import Patent
+from patent_mteb.patents.text_columns import Keyed, column, values_of
 
 logger = logging.getLogger(__name__)
 _FILES = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from patent_mteb.patents.columns import Keyed, Rows, TextMap, codes_of, column
 from patent_mteb.patents.records import Citation
+from patent_mteb.patents.text_columns import Keyed, Rows, TextMap, codes_of, column
 
 _NONE: frozenset[str] = frozenset()
 _Array = NDArray[np.integer[Any]]

@@ -24,8 +24,8 @@ import pyarrow.compute as pc
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, read_parquet
-from patent_mteb.patents.columns import coded, codes_of, column
 from patent_mteb.patents.records import Label
+from patent_mteb.patents.text_columns import coded, codes_of, column
 from patent_mteb.recipes.steps import BuildLog
 
 

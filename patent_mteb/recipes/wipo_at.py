@@ -45,7 +45,13 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed, write_parquet, write_rows, write_text
 from patent_mteb.patents import views
-from patent_mteb.patents.columns import (
+from patent_mteb.patents.corpus import Composed, Texts, TitledTexts
+from patent_mteb.patents.families import by_age
+from patent_mteb.patents.near_duplicates import leaking_near_duplicates, near_duplicate_key
+from patent_mteb.patents.on_disk import DiskList, publications
+from patent_mteb.patents.records import Citation, Description, Label, Patent
+from patent_mteb.patents.text import clean_patent, text_key
+from patent_mteb.patents.text_columns import (
     Digests,
     Groups,
     Keyed,
@@ -58,12 +64,6 @@ from patent_mteb.patents.columns import (
     codes_of,
     column,
 )
-from patent_mteb.patents.corpus import Composed, Texts, TitledTexts
-from patent_mteb.patents.families import by_age
-from patent_mteb.patents.near_duplicates import leaking_near_duplicates, near_duplicate_key
-from patent_mteb.patents.on_disk import DiskList, publications
-from patent_mteb.patents.records import Citation, Description, Label, Patent
-from patent_mteb.patents.text import clean_patent, text_key
 from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, title_and_text, view_rows, write_beir
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.label_sets import (

@@ -36,8 +36,8 @@ import numpy as np
 from patent_mteb.data.loading import DataSet
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
-from patent_mteb.patents.columns import first_of_connected
 from patent_mteb.patents.text import clean
+from patent_mteb.patents.text_columns import first_of_connected
 from patent_mteb.published import citation
 from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark

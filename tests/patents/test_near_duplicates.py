@@ -11,10 +11,10 @@ from patent_mteb import sample
 from patent_mteb.errors import DataError
 from patent_mteb.patents import near_duplicates
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.columns import Digests
 from patent_mteb.patents.near_duplicates import Sketched, sketch
 from patent_mteb.patents.on_disk import stored
 from patent_mteb.patents.records import Claim, Description, Patent
+from patent_mteb.patents.text_columns import Digests
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.sampling import stratum
 from patent_mteb.recipes.steps import FIELDS

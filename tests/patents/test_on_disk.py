@@ -13,7 +13,6 @@ import pytest
 from patent_mteb import sample
 from patent_mteb.errors import DataError
 from patent_mteb.patents import corpus, on_disk
-from patent_mteb.patents.columns import coded
 from patent_mteb.patents.on_disk import (
     DiskList,
     by_number,
@@ -24,6 +23,7 @@ from patent_mteb.patents.on_disk import (
     stored,
     with_family,
 )
+from patent_mteb.patents.text_columns import coded
 
 
 @pytest.fixture(scope="module")

@@ -63,6 +63,13 @@ def codes_of(column: pa.DictionaryArray) -> Rows:
     return codes
 
 
+def split_runs(values: NDArray[np.integer[Any]], as_before: NDArray[np.bool_]) -> list[NDArray[np.integer[Any]]]:
+    """Return the runs of two values or more, given whether each value continues a run."""
+    in_run = as_before | np.append(as_before, False)[1:]
+    firsts = np.flatnonzero(~as_before[in_run])
+    return np.split(values[in_run], firsts[1:]) if len(firsts) else []
+
+
 class Digests:
     """Digests of 16 bytes. An empty one equals no other."""
 
@@ -85,10 +92,7 @@ class Digests:
 
     def equal(self, rows: Rows | None = None) -> list[list[int]]:
         """Return the rows of each digest that several have, of all or of some rows."""
-        order, as_before = self._as_before(rows)
-        among_several = as_before | np.append(as_before, False)[1:]
-        firsts = np.flatnonzero(~as_before[among_several])
-        return sorted(some.tolist() for some in np.split(order[among_several], firsts[1:]) if len(some))
+        return sorted(some.tolist() for some in split_runs(*self._as_before(rows)))
 
     def distinct(self, rows: Rows) -> Rows:
         """Return the first of the rows with each digest."""
@@ -261,7 +265,7 @@ class Groups:
 
     def connect_all(self, ones: Rows, others: Rows) -> None:
         """Merge the groups of pairs of members."""
-        for one, other in zip(ones.tolist(), others.tolist(), strict=True):
+        for one, other in zip(values_of(pa.array(ones)), values_of(pa.array(others)), strict=True):
             self.connect(one, other)
 
     def of_all(self) -> Rows:
