@@ -1,0 +1,130 @@
+"""Columns of texts against lists and dictionaries that know nothing of hashes."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from patent_mteb.patents import text_columns
+from patent_mteb.patents.text_columns import (
+    Digests,
+    Groups,
+    Keyed,
+    RowsOf,
+    TextIndex,
+    TextMap,
+    coded,
+    coded_in_order,
+    codes_of,
+    column,
+    first_of_connected,
+    renamed,
+    values_of,
+)
+
+TEXTS = ["b", "", "a", "é", "b", "\U0001f600", "zz", "a", "b"]
+
+
+@pytest.fixture(params=["hashes", "few hashes", "blocks"])
+def of_any_hash(request, monkeypatch):
+    """With the hashes of Python, with collisions, and with blocks of two texts."""
+    if request.param == "few hashes":
+        monkeypatch.setattr(text_columns, "hash", len, raising=False)
+    if request.param == "blocks":
+        monkeypatch.setattr(text_columns, "_AT_ONCE", 2)
+
+
+def test_a_column_has_the_texts(of_any_hash):
+    assert list(values_of(column(TEXTS))) == list(values_of(column(iter(TEXTS)))) == TEXTS
+    assert list(values_of(coded(TEXTS))) == list(values_of(coded_in_order(TEXTS))) == TEXTS
+    assert coded(TEXTS).dictionary.to_pylist() == list(dict.fromkeys(TEXTS))
+    assert coded_in_order(coded(TEXTS)).dictionary.to_pylist() == sorted(set(TEXTS))
+    assert list(values_of(column(()))) == list(values_of(coded_in_order(()))) == []
+
+
+def test_an_index_finds_all_rows_in_order(of_any_hash):
+    index = TextIndex(column(TEXTS))
+    unknown = ["c", "zzz", "B"]
+    for text in (*TEXTS, *unknown):
+        rows = [row for row, other in enumerate(TEXTS) if other == text]
+        assert index.rows(text) == rows and index.row(text) == (rows[0] if rows else -1)
+    wanted = [*TEXTS[::-1], *unknown]
+    assert index.rows_of(column(wanted)).tolist() == [index.row(text) for text in wanted]
+    empty = TextIndex(column(()))
+    assert (empty.row("a"), empty.rows_of(column(["a"])).tolist()) == (-1, [-1])
+
+
+def test_a_mapping_is_that_of_a_dictionary(of_any_hash):
+    expected = {text: f"value of {text}" for text in TEXTS}
+    found = TextMap.of(expected)
+    assert found == expected and TextMap.of(found) is found
+    assert (list(found), list(found.items()), list(found.values())) == (
+        list(expected),
+        list(expected.items()),
+        list(expected.values()),
+    )
+    keys = [*expected] * 2
+    random.Random(0).shuffle(keys)
+    assert [found[key] for key in keys] == [expected[key] for key in keys]
+    assert "c" not in found and 3 not in found and found.get("c") is None
+    with pytest.raises(KeyError):
+        found["c"]
+    numbered = Keyed(column(expected), range(len(expected)))
+    assert dict(numbered) == {text: row for row, text in enumerate(expected)}
+
+
+def test_renamed_texts_that_become_equal_have_one_number():
+    found = renamed(coded(TEXTS), {"b": "a", "zz": "new"})
+    assert list(values_of(found)) == [{"b": "a", "zz": "new"}.get(text, text) for text in TEXTS]
+    assert len(set(found.dictionary.to_pylist())) == len(found.dictionary)
+    assert len(np.unique(codes_of(found))) == len(set(values_of(found)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_digests_are_those_of_a_dictionary(seed):
+    draw = random.Random(seed)
+    known = [draw.randbytes(16) for _ in range(12)] + [b"", b"\0" * 15 + b"\1", b"\1" + b"\0" * 15]
+    keys = [draw.choice(known) for _ in range(30)]
+    groups = defaultdict(list)
+    for row, key in enumerate(keys):
+        groups[key].append(row)
+    digests = Digests(keys)
+    assert digests.equal() == [rows for key, rows in groups.items() if key and len(rows) > 1]
+    some = np.array(draw.sample(range(30), 12), np.int32)
+    first: dict[object, int] = {}
+    for row in some.tolist():
+        first.setdefault(keys[row] or row, row)
+    assert sorted(digests.distinct(some).tolist()) == sorted(first.values())
+    chosen = [[row for row in some.tolist() if row in rows] for key, rows in groups.items() if key]
+    assert digests.equal(some) == sorted(rows for rows in chosen if len(rows) > 1)
+    assert Digests().equal() == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_groups_are_connected_components(seed):
+    rng = np.random.default_rng(seed)
+    ones, others = rng.integers(0, 40, (2, 25)).astype(np.int32)
+    groups = Groups(40)
+    groups.connect_all(ones, others)
+    _, component = connected_components(coo_array((np.ones(25), (ones, others)), (40, 40)), directed=False)
+    least = [int(np.flatnonzero(component == component[member])[0]) for member in range(40)]
+    assert groups.of_all().tolist() == [groups.of(member) for member in range(40)] == least
+    rows_of = RowsOf(component.astype(np.int32))
+    assert [rows_of(group) for group in range(-1, 40)] == [
+        np.flatnonzero(component == group).tolist() for group in range(-1, 40)
+    ]
+
+
+def test_the_alphabetically_first_stands_for_all_that_it_is_connected_with():
+    groups = [["c", "b"], ["x"], ["d", "c", "e"], ["e", "a"], ["z", "y"]]
+    assert first_of_connected(groups) == {**dict.fromkeys("abcde", "a"), "x": "x", "y": "y", "z": "y"}
+
+
+def test_a_column_may_be_longer_than_32_bit_offsets_allow():
+    assert column(TEXTS).type == coded(TEXTS).dictionary.type == pa.large_string()
