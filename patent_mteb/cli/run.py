@@ -114,6 +114,8 @@ class RunOptions(LanguageModel, _Composition, WithStore, Loading, _Usual):
     """Evaluate on these splits instead of the tasks' own."""
     rerank_depth: Annotated[int, WHOLE, Parameter(group=_RERANKING, metavar="K")] = 100
     """Number of documents that it orders."""
+    rerank_chunks: Annotated[int | None, WHOLE, Parameter(group=_RERANKING, metavar="TOKENS")] = None
+    """It reads documents in chunks of this length, of which the best counts; without it their beginnings."""
     candidates: Annotated[Path | None, Parameter(group=_RERANKING, metavar="DIR")] = None
     """Candidates of 'patent-mteb runs candidates'; -m is the reranker of them."""
     chat_endpoint: Annotated[str | None, Parameter(group=_RERANKING, metavar="URL")] = None
@@ -228,6 +230,7 @@ def _model(options: RunOptions) -> Any:
             rrf_k=options.rrf,
             rerank=_reranker(options, options.rerank, load_other) if options.rerank else None,
             rerank_depth=options.rerank_depth,
+            rerank_chunks=options.rerank_chunks,
         )
     except ValueError as error:
         raise ModelError(str(error)) from error
@@ -271,7 +274,8 @@ def _reranker_of_candidates(options: RunOptions, folder: Path) -> Any:
         )
     try:
         reranker = second_stage(_reranker(options, options.model, lambda _: options.load()))
-        return Reranked(Candidates(folder), in_store(reranker, options.store_folder), k=options.rerank_depth)
+        second = in_store(reranker, options.store_folder)
+        return Reranked(Candidates(folder), second, k=options.rerank_depth, chunk_tokens=options.rerank_chunks)
     except ValueError as error:
         raise ModelError(str(error)) from error
 

@@ -74,6 +74,7 @@ def compose(
     rrf_k: float | None = None,
     rerank: CrossEncoderProtocol | ModelMeta | None = None,
     rerank_depth: int = 100,
+    rerank_chunks: int | None = None,
     ann: int | None = None,
 ) -> MTEBModels:
     """Wrap a model, in this order: store, spans, dimensions, approximate search or passages, fusion, reranking.
@@ -93,6 +94,8 @@ def compose(
         rrf_k: constant of reciprocal rank fusion, which replaces linear fusion.
         rerank: a cross-encoder or late-interaction model that reranks the first ``rerank_depth`` documents. A
             late-interaction model keeps its token vectors in the store.
+        rerank_chunks: tokens of the chunks of documents that a cross-encoder reads, of which the best counts; None: it
+            reads their beginnings.
         ann: number of probes of a faiss inverted file, which replaces the search of all documents
             (:class:`~patent_mteb.search.dense.Approximate`).
 
@@ -120,8 +123,8 @@ def compose(
         )
     if passages is None and (stride is not None or aggregate != "maxP"):
         raise ModelError("--stride and --aggregate need passages. Remedy: give their size with --passages")
-    if rerank is None and rerank_depth != 100:
-        raise ModelError("--rerank-depth needs a second stage. Remedy: name it with --rerank")
+    if rerank is None and (rerank_depth != 100 or rerank_chunks is not None):
+        raise ModelError("--rerank-depth and --rerank-chunks need a second stage. Remedy: name it with --rerank")
     if dims is not None and not embeds:
         raise ModelError(f"{name} does not embed texts, so it has no dimensions to keep. Remedy: leave out --dims")
     if spans is not None and passages is not None:
@@ -152,7 +155,8 @@ def compose(
     if rerank is not None:
         from patent_mteb.search.rerank import Reranked, second_stage
 
-        composed = Reranked(composed, in_store(second_stage(rerank), store), k=rerank_depth)
+        second = in_store(second_stage(rerank), store)
+        composed = Reranked(composed, second, k=rerank_depth, chunk_tokens=rerank_chunks)
     return cast("MTEBModels", composed)
 
 

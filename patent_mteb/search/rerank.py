@@ -23,9 +23,10 @@ from patent_mteb.identity import compose_meta, content_revision, local_name
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.engine import MtebSearch, engine
 from patent_mteb.search.late_interaction import LateInteraction
+from patent_mteb.search.passages import TokenWindows, WordTokenizer, inner_models, tokenizer_of
 from patent_mteb.search.run import FirstStage, Results, Run
 from patent_mteb.search.trec import total_effort
-from patent_mteb.store.pair_scores import StoredPairs, one_score
+from patent_mteb.store.pair_scores import StoredPairs, one_score, row_loader
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -68,6 +69,16 @@ def _ranks_candidates(model: Any) -> bool:
     return isinstance(model, LateInteraction) or getattr(model, "ranks_lists", False)
 
 
+def _chunks(model: Any, tokens: int) -> TokenWindows:
+    if _ranks_candidates(model):
+        raise ModelError(
+            f"{model.mteb_model_meta.name} compares whole documents, so they have no chunks. Remedy: leave out"
+            " chunk_tokens (--rerank-chunks)"
+        )
+    has_tokenizer = any(getattr(inner, "tokenizer", None) is not None for inner in inner_models(model))
+    return TokenWindows(tokens, tokenizer=tokenizer_of(model) if has_tokenizer else WordTokenizer())
+
+
 def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
     """Truncate pairs at ``max_length`` tokens, or at the model's lower limit."""
     own_model: Any = model.model if isinstance(model, StoredPairs) else model
@@ -82,15 +93,34 @@ def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
     raise ModelError(f"{problem}, so its pairs cannot be cut at {max_length} tokens. Remedy: {remedy}")
 
 
-class _OneScore:
-    """A cross-encoder that is checked to return one number a pair."""
+class _Scorer:
+    """A cross-encoder that is checked to return one number a pair, the best of the chunks of a document."""
 
-    def __init__(self, model: CrossEncoderProtocol) -> None:
-        self.model = model
+    def __init__(self, model: CrossEncoderProtocol, chunks: TokenWindows | None) -> None:
+        self.model, self.chunks = model, chunks
         self.mteb_model_meta = model.mteb_model_meta
+        self.n_pairs = 0
 
-    def predict(self, *args: Any, **kwargs: Any) -> NDArray[np.float64]:
-        return one_score(self.model.predict(*args, **kwargs), self.mteb_model_meta.name)
+    def predict(self, inputs1: Any, inputs2: Any, **kwargs: Any) -> NDArray[np.float64]:
+        if self.chunks is None:
+            scores = one_score(self.model.predict(inputs1, inputs2, **kwargs), self.mteb_model_meta.name)
+            self.n_pairs += len(scores)
+            return scores
+        queries, documents = _rows(inputs1), _rows(inputs2)
+        if not documents:
+            return np.zeros(0)
+        texts = self.chunks([{"text": document["text"]} for document in documents])
+        n_chunks = list(map(len, texts))
+        parts = [{**row, "text": text} for row, of_row in zip(documents, texts, strict=True) for text in of_row]
+        askers = [query for query, n in zip(queries, n_chunks, strict=True) for _ in range(n)]
+        sides = (row_loader(rows, inputs1.batch_size) for rows in (askers, parts))
+        found = one_score(self.model.predict(*sides, **kwargs), self.mteb_model_meta.name)
+        self.n_pairs += len(found)
+        return np.maximum.reduceat(found, np.cumsum([0, *n_chunks[:-1]]))
+
+
+def _rows(batches: Any) -> list[dict[str, Any]]:
+    return [dict(zip(batch, row, strict=True)) for batch in batches for row in zip(*batch.values(), strict=True)]
 
 
 class Reranked(ArraySearch):
@@ -107,6 +137,8 @@ class Reranked(ArraySearch):
         k: documents that are reranked for each query; 100 in the paper.
         max_length: tokens of a pair, special tokens included; 512 in the paper. It is set on the given cross-encoder.
             None leaves its own limit; a language model (:mod:`patent_mteb.models.judge`) truncates pairs itself.
+        chunk_tokens: tokens of a chunk of a document, by the model's tokenizer, else words. The best chunk counts
+            (MaxP), so that long texts are read to their ends. None reads their beginnings, as the paper does.
     """
 
     hides = True
@@ -117,6 +149,7 @@ class Reranked(ArraySearch):
         cross_encoder: ArraySearch | CrossEncoderProtocol | ModelMeta | CrossEncoder | Path | str,
         k: int = 100,
         max_length: int | None = 512,
+        chunk_tokens: int | None = None,
     ) -> None:
         if k < 1 or (max_length is not None and max_length < 1):
             raise ValueError(f"k and max_length must be positive, got k = {k} and max_length = {max_length}")
@@ -127,8 +160,12 @@ class Reranked(ArraySearch):
         self.max_length = max_length = None if cuts else max_length
         if max_length is not None:
             _limit_pairs(self._cross_encoder, max_length)
+        self._chunks = None if chunk_tokens is None else _chunks(self._cross_encoder, chunk_tokens)
         parts = [first_stage.mteb_model_meta, self._cross_encoder.mteb_model_meta]
-        self.mteb_model_meta = compose_meta("reranked", parts, {"k": k, "max_length": max_length}, tag=str(k))
+        settings: dict[str, Any] = {"k": k, "max_length": max_length}
+        if self._chunks is not None:
+            settings["chunks"] = self._chunks.settings
+        self.mteb_model_meta = compose_meta("reranked", parts, settings, tag=str(k))
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         self._first.ensure_indexed(self.corpus, context)
@@ -163,11 +200,13 @@ class Reranked(ArraySearch):
         """The candidates of each query in the order of the second stage."""
         pairs = {query: list(documents) for query, documents in candidates.items()}
         model = self._cross_encoder
-        second = model if _ranks_candidates(model) else MtebSearch(SearchCrossEncoderWrapper(_OneScore(model)))
+        scorer = _Scorer(model, self._chunks)
+        second = model if _ranks_candidates(model) else MtebSearch(SearchCrossEncoderWrapper(scorer))
         second.ensure_indexed(self.corpus, context)
         started = time.monotonic()
         run = second.rank(queries, k, replace(context, top_ranked=pairs, hidden={}, gate=None))
-        effort = {"pairs": sum(map(len, pairs.values())), "seconds": time.monotonic() - started}
+        n_pairs = scorer.n_pairs or sum(map(len, pairs.values()))
+        effort = {"pairs": n_pairs, "seconds": time.monotonic() - started}
         efforts: dict[str, Any] = getattr(model, "efforts", dict)()
         effort |= getattr(model, "effort", dict)()  # counted by a paid reranker itself
         for problem in ("unreadable", "incomplete"):

@@ -105,6 +105,16 @@ def _rows(inputs: Iterable[Mapping[str, Any]]) -> Iterator[_Row]:
         )
 
 
+def row_loader(rows: list[_Row], batch_size: int) -> Any:
+    """Return rows in batches, as mteb passes one side of the pairs to a cross-encoder."""
+    from torch.utils.data import DataLoader
+
+    def collated(batch: list[_Row]) -> dict[str, list[Any]]:
+        return {name: [row[name] for row in batch] for name in batch[0]}
+
+    return DataLoader(Dataset.from_list(rows), batch_size=batch_size, collate_fn=collated)
+
+
 class _TaskPairs(AbsEncoder):
     """A cross-encoder as an encoder of pairs; scores may depend on the task."""
 
@@ -129,16 +139,9 @@ class _TaskPairs(AbsEncoder):
 
     def encode(self, inputs: Any, **kwargs: Any) -> NDArray[np.float64]:
         """[n, 1] scores of pairs."""
-        from torch.utils.data import DataLoader
-
         pairs = [json.loads(text) for batch in inputs for text in batch["text"]]
         size = kwargs.pop("batch_size", None) or inputs.batch_size
-
-        def collated(rows: list[_Row]) -> dict[str, list[Any]]:
-            return {name: [row[name] for row in rows] for name in rows[0]}
-
-        tables = (Dataset.from_list([pair[side] for pair in pairs]) for side in (0, 1))
-        sides = (DataLoader(table, batch_size=size, collate_fn=collated) for table in tables)
+        sides = (row_loader([pair[side] for pair in pairs], size) for side in (0, 1))
         scores = one_score(self.cross_encoder.predict(*sides, batch_size=size, **kwargs), self.mteb_model_meta.name)
         return scores[:, None]
 

@@ -266,7 +266,7 @@ REFUSED = [
     ({"aggregate": "avgP"}, "--stride and --aggregate need passages"),
     ({"dims": 0}, "cannot keep 0 dimensions"),
     ({"rerank": "encoder"}, "is not a cross-encoder"),
-    ({"rerank_depth": 10}, "--rerank-depth needs a second stage"),
+    ({"rerank_depth": 10}, "--rerank-depth and --rerank-chunks need a second stage"),
 ]
 
 

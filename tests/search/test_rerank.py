@@ -14,8 +14,9 @@ from tiny_colbert import write_checkpoint
 from transformers import BertForSequenceClassification, PreTrainedTokenizerFast
 
 from patent_mteb.errors import ModelError
+from patent_mteb.models.composition import in_store
 from patent_mteb.search.late_interaction import late_interaction
-from patent_mteb.search.rerank import Reranked, as_cross_encoder
+from patent_mteb.search.rerank import Reranked, as_cross_encoder, second_stage
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +97,30 @@ def test_truncation_matters_and_stops_at_the_models_own_limit(folder):
         check(whole, folder, query, naive_first(query, 20), 64)
 
 
+@pytest.mark.parametrize("hold", [lambda model, path: model, in_store])
+def test_the_best_chunk_of_a_document_counts(folder, tmp_path, hold):
+    model = Reranked(Counting(), hold(second_stage(folder), tmp_path), k=20, max_length=None, chunk_tokens=9)
+    run = run_of(model, CORPUS, QUERIES, 100)
+    n_chunks = 0
+    for query, found in run.to_dict().items():
+        for name, score in found.items():
+            words = CORPUS[name].split()  # each a token of this tokenizer
+            chunks = [" ".join(words[start : start + 9]) for start in range(0, len(words), 9)]
+            n_chunks += len(chunks)
+            assert score == pytest.approx(
+                max(naive_score(folder, QUERIES[query], one, 512) for one in chunks), abs=1e-5
+            )
+    assert run.effort["pairs"] == n_chunks > 100
+    whole = Reranked(Counting(), folder, k=20, max_length=None)
+    assert whole.mteb_model_meta.revision != model.mteb_model_meta.revision
+
+
+def test_a_model_that_compares_documents_has_no_chunks(tmp_path):
+    late = late_interaction(write_checkpoint(tmp_path / "colbert", "pylate"))
+    with pytest.raises(ModelError, match=r"compares whole documents.*leave out chunk_tokens"):
+        Reranked(Counting(), late, chunk_tokens=9)
+
+
 def test_top_k_below_the_candidates(folder):
     found = ranking(Reranked(Counting(), folder, k=10), CORPUS, QUERIES, top_k=3)
     full = ranking(Reranked(Counting(), folder, k=10), CORPUS, QUERIES, top_k=10)
@@ -114,7 +139,9 @@ def test_candidates_of_a_reranking_task(folder):
 
 
 def test_nothing_found_is_an_empty_ranking(folder):
-    assert ranking(Reranked(Counting(), folder), CORPUS, {"q00": "rotor"}, top_ranked={}) == {"q00": {}}
+    for chunk_tokens in (None, 9):
+        model = Reranked(Counting(), folder, chunk_tokens=chunk_tokens)
+        assert ranking(model, CORPUS, {"q00": "rotor"}, top_ranked={}) == {"q00": {}}
 
 
 def test_others_replace_hidden_documents(folder):
