@@ -58,6 +58,7 @@ from patent_mteb.patents.records import (
     Translation,
     write_records,
 )
+from patent_mteb.patents.text_columns import TextMap
 from patent_mteb.readers.records_directory import read_accounts
 from patent_mteb.recipes import beir, dataset
 from patent_mteb.recipes import open_layout as layout
@@ -99,7 +100,7 @@ def in_one_order(collection: Collection) -> Collection:
     """Sort the records by content and drop repeated citations and relations."""
     patents = by_number(collection.patents)
     citations, relations = _each_once(collection.citations), _each_once(collection.relations)
-    families = dict(sorted(collection.families.items()))
+    families = TextMap.of(collection.families).in_order()
     return replace(collection, patents=patents, citations=citations, relations=relations, families=families)
 
 
@@ -155,7 +156,7 @@ def _write_records(place: Path, collection: Collection, manifest: _Manifest) -> 
     rules: Mapping[str, str] = manifest.head["rules"]
     if rules["families"] != collection.family_definition:
         collection = with_families(collection, rules["families"])
-    family_of = {one.publication_number: one.family_id for one in publications(collection.patents)}
+    family_of = publications(collection.patents).family_of
     documents, queries = (
         {family_of[key] for known, key, *_ in manifest.texts if known == part} for part in ("documents", "applications")
     )

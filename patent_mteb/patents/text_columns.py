@@ -213,6 +213,11 @@ class TextMap(Keyed[str]):
     def of(cls, items: Mapping[str, str]) -> TextMap:
         return items if isinstance(items, cls) else cls(column(items), coded(items.values()))
 
+    def in_order(self) -> TextMap:
+        """Return the same with its keys sorted."""
+        order = pc.sort_indices(self.column)
+        return TextMap(self.column.take(order), self.coded.take(order))
+
 
 class _Texts(Sequence[str]):
     def __init__(self, column: pa.Array) -> None:

@@ -69,6 +69,7 @@ def test_a_mapping_is_that_of_a_dictionary(of_any_hash):
         list(expected.items()),
         list(expected.values()),
     )
+    assert list(found.in_order().items()) == sorted(expected.items())
     keys = [*expected] * 2
     random.Random(0).shuffle(keys)
     assert [found[key] for key in keys] == [expected[key] for key in keys]
