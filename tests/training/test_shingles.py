@@ -16,6 +16,7 @@ from patent_mteb.training.leaks import (
     LEAST,
     Shingled,
     ShingleIndex,
+    _words,
     common_shingles,
     normal_form,
     shingles,
@@ -160,3 +161,8 @@ def test_every_word_of_a_long_text_counts_and_numbers_do_not():
     assert found <= set(shingles("filler words vary " * 5_000 + text))
     assert found == set(shingles(text.replace("rotor", "rotor (12a)").replace("valve", "valve 7")))
     assert shingles(text).dtype == np.uint32 and len(shingles("1. 2. 3. 4. 5. 6.")) == 0
+
+
+def test_scripts_without_blanks_are_read_in_pieces_of_three_characters():
+    assert _words("一种半导体 with gate 装置") == ["一种半", "种半导", "半导体", "with", "gate", "装置"]
+    assert _words("gate of a transistor") == ["gate", "of", "a", "transistor"]
