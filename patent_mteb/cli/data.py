@@ -149,7 +149,7 @@ def _source_and_files(files: Sequence[str], column_map: Path | None, bars: bool)
         raise DataError(f"there are two sources, {source} and {column_map}", remedy="name one")
     if not files:
         raise DataError("no file is named", remedy=f"name the files after {source}")
-    found = [path for name in files for path in (local_files(name, bars) if "://" in name else [Path(name)])]
+    found = [path for name in files for path in local_files(name, bars)]
     return (str(column_map) if column_map else source), found
 
 

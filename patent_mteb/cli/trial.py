@@ -37,7 +37,7 @@ _LACKING = "cited-and-missing.txt"
     "patent-mteb try list.xlsx --out FOLDER -m sentence-transformers/all-MiniLM-L6-v2",
 )
 def trial(
-    list: Path,
+    list: str,
     /,
     *,
     out: Annotated[Path | None, Parameter(metavar="FOLDER")] = None,
@@ -48,21 +48,23 @@ def trial(
     """Make a benchmark from your list of patents, score BM25 and a model on it, and write a page.
 
     Args:
-        list: Excel workbook, CSV or other export, or a folder of them.
+        list: Excel workbook, CSV or other export, or a folder of them; also at https://, s3:// or gs://.
         out: Folder to write to; without it the name of the list and -try. A second call continues there.
         model: Embedding model to compare with BM25; without it one that is on this computer.
         map: Column map of your list (docs/own-patents.md).
     """
     from patent_mteb.readers.records_directory import read_accounts
+    from patent_mteb.readers.remote import local_files
     from patent_mteb.recipes import dataset
 
     if session.level < 3:  # the lines below say enough
         logging.getLogger("patent_mteb").setLevel(logging.WARNING)
     steps = Steps(session)
-    folder = out or Path(f"{list.stem}-try")
+    file = next(local_files(list, session.bars))
+    folder = out or Path(f"{file.stem}-try")
     records, data, results, page = (folder / name for name in ("records", "data", "results", "page"))
-    name = dataset.default_name(Path(list.stem))
-    others = [one.path for one in read_accounts(records).values() if not Path(one.path).is_relative_to(list.resolve())]
+    name = dataset.default_name(Path(file.stem))
+    others = [one.path for one in read_accounts(records).values() if not Path(one.path).is_relative_to(file.resolve())]
     if others:
         raise DataError(
             f"the folder belongs to another list, {others[0]}", path=folder, remedy="name another with --out"
@@ -70,7 +72,7 @@ def trial(
     common.say(f"1 of 4: read {list}")
     status = steps.run("data", "import", list, "--out", records, *(("--map", map) if map else ()), shown=True)
     common.say("2 of 4: choose what to measure, and build its tables")
-    recipe, settings, task = _chosen(list, folder, records, data, name)
+    recipe, settings, task = _chosen(file, folder, records, data, name)
     build = ["data", "build", recipe, records, data, "--name", name]
     steps.run(*build, *(word for setting in settings for word in ("--set", setting)), done=_is_built(folder, data))
     models = [("bm25", "a keyword search"), *small_model(model)]

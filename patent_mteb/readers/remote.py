@@ -16,10 +16,13 @@ _STATE = ("size", "ETag", "etag", "LastModified", "last_modified", "updated", "m
 
 
 def local_files(address: str, show_progress: bool = False) -> Iterator[Path]:
-    """Yield the copy of the file at an address, or of each file that matches its stars, in the order of their names.
+    """Yield a path as it is, or the copies of the files at an address; stars match several, in the order of names.
 
     A file is copied again if its size, tag or date has changed, or if the server says neither tag nor date.
     """
+    if "://" not in address:
+        yield Path(address)
+        return
     import fsspec
 
     try:

@@ -59,6 +59,16 @@ def test_a_list_at_an_address_gives_the_records_of_the_file(server, tmp_path):
     assert account["path"].endswith("/list.csv") and account["records"]["patents"] == 2
 
 
+def test_try_reads_a_list_at_an_address(server, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):  # the second call continues in the same folder
+        assert main(["try", f"{server.address}/a/list.csv"]) == 2
+        said = capsys.readouterr()
+        assert f"1 of 4: read {server.address}/a/list.csv" in said.out
+        assert "list.csv: the list has no citations" in said.err
+    assert (tmp_path / "list-try" / "records" / "import.json").is_file()
+
+
 @pytest.mark.parametrize(("tagged", "fetched"), [(True, 2), (False, 3)])
 def test_a_file_is_fetched_again_if_it_has_changed_or_may_have(server, tagged, fetched):
     server.tagged = tagged
