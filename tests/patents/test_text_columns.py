@@ -73,7 +73,7 @@ def test_a_mapping_is_that_of_a_dictionary(of_any_hash):
     keys = [*expected] * 2
     random.Random(0).shuffle(keys)
     assert [found[key] for key in keys] == [expected[key] for key in keys]
-    assert "c" not in found and 3 not in found and found.get("c") is None
+    assert all(text in found for text in TEXTS) and "c" not in found and 3 not in found and found.get("c") is None
     with pytest.raises(KeyError):
         found["c"]
     numbered = Keyed(column(expected), range(len(expected)))
