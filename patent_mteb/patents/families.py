@@ -231,9 +231,9 @@ class Publications:
         # the number of a PCT application: its publication has a national one too
         unclear = pc.or_(*(pc.starts_with(self._applications, start) for start in ("WO", _UNREAD)))
         clear = (applications >= 0) & ~unclear.to_numpy(zero_copy_only=False)[applications]
-        pairs = np.unique(np.stack([serial[clear], applications[clear]]), axis=1)
+        pairs = np.unique(serial[clear].astype(np.int64) << 32 | applications[clear])
         alone = np.bincount(serial, minlength=len(serials.dictionary)) == 1
-        skipped = alone | (np.bincount(pairs[0], minlength=len(alone)) > 1)
+        skipped = alone | (np.bincount(pairs >> 32, minlength=len(alone)) > 1)
         skipped |= pc.equal(serials.dictionary, "").to_numpy(zero_copy_only=False)
         _, first = np.unique(serial, return_index=True)
         chosen = ~skipped[serial]
