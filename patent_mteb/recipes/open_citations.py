@@ -28,7 +28,7 @@ from patent_mteb.recipes.sampling import stratum
 EXAMINER = "E"  # the category of citations by the examiner where grants are the source, in one grade
 
 _KIND = re.compile(r"[A-Z]\d?$")
-_values = attrgetter(*(one.name for one in fields(Citation)))
+_values = attrgetter(*(one.name for one in fields(Citation)[2:]))  # without the two numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Header:
 
     Attributes:
         position: index of its record among the patents.
-        application: the application number, or family and office where it is missing.
+        application: the application number, or family and office, each after a zero, where it is missing.
         before_grant: whether it is a pre-grant publication (kind A).
         limit: the priority date, else the filing date.
         text: whether it has a text in addition to the title.
@@ -69,7 +69,7 @@ class Header:
     position: int
     number: str
     family: str
-    application: tuple[str, ...]
+    application: str
     office: str
     before_grant: bool
     public: dt.date | None
@@ -78,9 +78,9 @@ class Header:
     stratum: tuple[str, str]
 
     @property
-    def age(self) -> tuple[str, str]:
-        """The sort key from the earliest publication on."""
-        return (self.public.isoformat() if self.public else "9999", self.number)
+    def age(self) -> tuple[dt.date, str]:
+        """The sort key from the earliest publication on, unknown dates last."""
+        return self.public or dt.date.max, self.number
 
 
 def headers_of(patents: Sequence[Patent]) -> list[Header]:
@@ -89,9 +89,7 @@ def headers_of(patents: Sequence[Patent]) -> list[Header]:
     found = []
     for position, (patent, known) in enumerate(zip(patents, publications(patents), strict=True)):
         kind = patent.kind or (last[0] if (last := _KIND.search(patent.publication_number)) else "")
-        application = (
-            (patent.application_number,) if patent.application_number else (known.family_id, patent.jurisdiction)
-        )
+        application = patent.application_number or f"\0{known.family_id}\0{patent.jurisdiction}"
         group = stratum(patent)
         found.append(
             Header(
@@ -111,13 +109,12 @@ def headers_of(patents: Sequence[Patent]) -> list[Header]:
 
 
 def as_filed(headers: Iterable[Header]) -> dict[str, Header]:
-    """Return the application as filed (first pre-grant publication) by publication."""
-    first: dict[tuple[str, ...], Header] = {}
-    headers = sorted(headers, key=lambda header: header.age)
-    for header in headers:
+    """Return the application as filed (first pre-grant publication) by application."""
+    first: dict[str, Header] = {}
+    for header in sorted(headers, key=lambda header: header.age):
         if header.before_grant:
             first.setdefault(header.application, header)
-    return {header.number: first[header.application] for header in headers if header.application in first}
+    return first
 
 
 def documents_of(headers: Iterable[Header]) -> dict[str, Header]:
@@ -166,22 +163,24 @@ def usable_citations(
     counts: Counter[str] = Counter()
     first: dict[str, dt.date] = {}
     listed: dict[tuple[str, str], set[str]] = {}
-    shared: dict[Any, Any] = {number: number for number in known}  # one object for each value of citations
+    shared: dict[Any, Any] = {}  # one object for each value of citations
     found: list[Judgement] = []
     for citation in citations:
-        query, document = filed.get(citation.citing), documents.get(known[citation.cited].family)
+        citing, cited = known.get(citation.citing), known[citation.cited]
+        query, document = filed.get(citing.application) if citing else None, documents.get(cited.family)
         category = _category(citation, rules)
         by_publication = rules.reports or not rules.graded
-        day = citation.date or (known[citation.citing].public if by_publication and citation.citing in known else None)
+        day = citation.date or (citing.public if by_publication and citing else None)
         if query and day:
             first[query.number] = min(day, first.get(query.number, day))
         if query and document and citation.statutes and not citation.claims:
             listed.setdefault((query.number, document.number), set()).update(citation.statutes)
         reason = _reason(query, document, category, citation, rules, days)
-        if reason or query is None or document is None or category is None:
+        if reason or citing is None or query is None or document is None or category is None:
             counts[reason] += 1
         else:
-            citation = Citation(*(shared.setdefault(value, value) for value in _values(citation)))
+            values = (shared.setdefault(value, value) for value in _values(citation))
+            citation = Citation(citing.number, cited.number, *values)
             found.append(Judgement(query.number, document.number, category, citation, day))
     for row, one in enumerate(found):
         found[row] = replace(

@@ -34,11 +34,11 @@ def random_key(seed: int, *words: str) -> int:
 
 
 def fill_up(keys: Iterable[str], chosen: Set[str], total: int | None, seed: int) -> list[str]:
-    """Return keys that are not chosen, by hash, as many as are missing to the total; None: all."""
-    others = sorted(
-        (key for key in keys if key not in chosen), key=lambda key: (random_key(seed, "documents", key), key)
-    )
-    return others if total is None else others[: max(total - len(chosen), 0)]
+    """Return keys that are not chosen: as many as are missing to the total, by hash; all if it is None."""
+    others = [key for key in keys if key not in chosen]
+    if total is None:
+        return others
+    return sorted(others, key=lambda key: (random_key(seed, "documents", key), key))[: max(total - len(chosen), 0)]
 
 
 def sample_others(draw: Random, keys: Sequence[str], excluded: Sequence[int], number: int) -> list[str]:
