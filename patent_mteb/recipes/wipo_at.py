@@ -100,7 +100,8 @@ class _Few(Generic[_Value]):
 
     def append(self, value: _Value) -> None:
         code = self._codes.setdefault(value, len(self.values))
-        self.values += [value] * (code == len(self.values))
+        if code == len(self.values):
+            self.values.append(value)
         self.codes.append(code)
 
     def __getitem__(self, row: int) -> _Value:
