@@ -47,6 +47,14 @@ def test_grades_order_the_documents_and_the_first_stage_those_of_one_grade():
     assert effort["seconds"] > 0 and "cost" not in effort
 
 
+def test_the_best_grade_of_the_chunks_of_a_document_counts():
+    corpus = {"d0": "rotor 1 rotor 7", "d1": "rotor 2 rotor 3", "d2": "rotor 5"}
+    with chat_server(lambda body: f"Grade: {grade(*said(body))}") as (url, server):
+        run = run_of(Reranked(First(), judge(url), k=3, chunk_tokens=2), corpus, {"qa": "a pump"}, top_k=3)
+    assert [document for document, _ in run.ranking("qa")] == ["d1", "d0", "d2"]  # grades 1 and 4, 3 and 1, 0
+    assert len(server.bodies) == run.effort["pairs"] == run.effort["calls"] == 5
+
+
 def test_a_spent_budget_a_second_run_and_a_third(tmp_path, monkeypatch):
     """Nothing is asked twice, the effort of a result is that of all its answers, and the key is in no file."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
