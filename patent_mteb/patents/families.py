@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed
-from patent_mteb.patents.numbers import Number, read_application, read_number
+from patent_mteb.patents.numbers import Number, key_of, normal_form, read_application, read_number
 from patent_mteb.patents.on_disk import Outlines, publications, with_family
 from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
 from patent_mteb.patents.text_columns import (
@@ -37,6 +37,7 @@ from patent_mteb.patents.text_columns import (
     coded_in_order,
     codes_of,
     column,
+    is_filled,
     split_runs,
     values_of,
 )
@@ -85,13 +86,13 @@ def publication_names(numbers: Iterable[str]) -> _Name:
 
     @cache
     def by_key() -> TextIndex:
-        return TextIndex(column(number.key if (number := read_number(text)) else "" for text in values_of(written)))
+        return TextIndex(column(map(key_of, values_of(written))))
 
     @lru_cache(maxsize=1 << 18)  # citations and relations repeat numbers
     def name(text: str) -> str:
         number = read_number(text)
         if number is None or number.kind:
-            return number.docdb if number else text.strip()
+            return normal_form(text)
         alike = {read.docdb for row in by_key().rows(number.key) if (read := read_number(written[row].as_py()))}
         return alike.pop() if len(alike) == 1 else number.docdb
 
@@ -149,21 +150,20 @@ class Publications:
     ) -> None:
         self.outlines, table = publications(patents), TextMap.of(families or {})
         self.name = name = publication_names(pa.concat_arrays([self.outlines.numbers, table.column]))
-        self._relations = relations
+        self._relations, self._kinds = relations, coded(one.kind for one in relations)
         parts = np.cumsum([len(self.outlines), len(table), len(relations)])
         written = chain(values_of(self.outlines.numbers), table, (one.number for one in relations))
         related = (name(one.related) if one.kind in RELATED_PUBLICATIONS else "" for one in relations)
         named = coded_in_order(chain(map(name, written), related))
         self.names: pa.LargeStringArray = named.dictionary
         self.of_records, of_table, self._subjects, self._related = np.split(codes_of(named), parts)
-        self.record_of = np.full(len(self.names), -1, np.int32)  # of each publication: its last record
-        self.record_of[self.of_records] = np.arange(len(self.outlines), dtype=np.int32)
+        self._record_of = np.full(len(self.names), -1, np.int32)  # of each publication: its last record
+        self._record_of[self.of_records] = np.arange(len(self.outlines), dtype=np.int32)
 
         filed = coded_in_order(self._application_names())
-        is_known = pc.not_equal(filed.dictionary, "").to_numpy(zero_copy_only=False)
         self._applications: pa.LargeStringArray = filed.dictionary
         self._filed, self._related_applications = np.split(
-            np.where(is_known[codes_of(filed)], codes_of(filed), -1).astype(np.int32), parts[:1]
+            np.where(is_filled(filed), codes_of(filed), -1).astype(np.int32), parts[:1]
         )
 
         alone = (values_of(self.names.take(pa.array(ends))) for ends in (self._subjects, self._related))
@@ -190,7 +190,8 @@ class Publications:
 
     def _is(self, *kinds: str) -> NDArray[np.bool_]:
         """Whether each relation is of some kinds."""
-        return np.fromiter((one.kind in kinds for one in self._relations), bool, len(self._relations))
+        found: NDArray[np.bool_] = np.isin(self._kinds.dictionary.to_pylist(), kinds)[codes_of(self._kinds)]
+        return found
 
     def _nodes(self, publications: Rows) -> Rows:
         return publications + np.int32(self._first_publication)
@@ -234,9 +235,8 @@ class Publications:
         pairs = np.unique(serial[clear].astype(np.int64) << 32 | applications[clear])
         alone = np.bincount(serial, minlength=len(serials.dictionary)) == 1
         skipped = alone | (np.bincount(pairs >> 32, minlength=len(alone)) > 1)
-        skipped |= pc.equal(serials.dictionary, "").to_numpy(zero_copy_only=False)
         _, first = np.unique(serial, return_index=True)
-        chosen = ~skipped[serial]
+        chosen = ~skipped[serial] & is_filled(serials)
         groups.connect_all(self._nodes(publications[first[serial[chosen]]]), self._nodes(publications[chosen]))
 
     def _equal_bases(self, groups: Rows) -> list[list[int]]:
@@ -288,7 +288,7 @@ class Publications:
 
     def _written(self, publications: Rows) -> Iterator[str]:
         """Yield the numbers of publications as their records write them, without a record their names."""
-        rows = self.record_of[publications]
+        rows = self._record_of[publications]
         texts = pa.concat_arrays([self.outlines.numbers, self.names])
         return values_of(texts.take(pa.array(np.where(rows >= 0, rows, len(self.outlines) + publications))))
 
@@ -312,9 +312,8 @@ class Publications:
         for same in self._equal_bases(applications):
             unsettled = [application for application in same if application not in settled]
             targets = {groups.of(application) for application in same if application in settled}
-            for application in [*unsettled[1:], *(targets if len(targets) == 1 else ())]:
-                if unsettled:
-                    groups.connect(unsettled[0], application)
+            if unsettled:
+                groups.connect(*unsettled, *(targets if len(targets) == 1 else ()))
         count()
         groups.connect_all(self._nodes(self._subjects[lists]), self._nodes(self._related[lists]))
         count()
@@ -325,7 +324,7 @@ class Publications:
     def _first_of_groups(self, groups: Groups, publications: Rows, ranks: Rows) -> Rows:
         """Return the least rank in the group of each publication; ranks of records come first."""
         of_publication = self.groups_of(groups)[publications]
-        order = np.lexsort((ranks, self.record_of[publications] < 0))
+        order = np.lexsort((ranks, self._record_of[publications] < 0))
         found, first = np.unique(of_publication[order], return_index=True)
         least: Rows = ranks[order][first][np.searchsorted(found, of_publication)]
         return least
@@ -338,9 +337,8 @@ class Publications:
         groups, _ = self.by_application()
         publishes = self._is(*RELATED_PUBLICATIONS)
         if definition == "simple":  # equal sets of priorities: the DOCDB simple family, as far as relations are known
-            for first, *others in self._equal_bases(self.groups_of(groups)):
-                for other in others:
-                    groups.connect(first, other)
+            for same in self._equal_bases(self.groups_of(groups)):
+                groups.connect(*same)
         if definition == "extended":
             groups.connect_all(self._nodes(self._subjects[publishes]), self._nodes(self._related[publishes]))
             claims = ~publishes & (self._related_applications >= 0)

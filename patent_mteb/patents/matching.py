@@ -20,7 +20,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import DEGREES, degree
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import Publications, series
-from patent_mteb.patents.numbers import Number, read_number
+from patent_mteb.patents.numbers import Number, key_of, normal_form, read_number
 from patent_mteb.patents.on_disk import stored_like
 from patent_mteb.patents.records import Citation
 from patent_mteb.patents.text import text_key
@@ -95,7 +95,7 @@ class _Finder:
         known = Publications(collection.patents, collection.relations, collection.families)
         self.outlines, self._name = known.outlines, known.name
         self._by_number = TextIndex(self.outlines.numbers)
-        numbers = [column(map(form, values_of(self.outlines.numbers))) for form in (_normal_form, _key)]
+        numbers = [column(map(form, values_of(self.outlines.numbers))) for form in (normal_form, key_of)]
         self._by_normal_form, self._by_key, self._by_name = map(TextIndex, (*numbers, known.names))
         self._application = known.groups_of(known.by_application()[0])
         self._of_application = RowsOf(self._application[known.of_records])
@@ -112,7 +112,7 @@ class _Finder:
 
         The row is -1 after the last step.
         """
-        normal = _normal_form(text)
+        normal = normal_form(text)
         for index in (self._by_number, self._by_normal_form):
             if (row := index.row(normal)) >= 0:
                 return _RANK["number"], row
@@ -140,14 +140,6 @@ class _Finder:
             return one.jurisdiction != office, one.publication_date or dt.date.max, one.publication_number
 
         return min(rows, key=distance)
-
-
-def _normal_form(text: str) -> str:
-    return number.docdb if (number := read_number(text)) else text.strip()
-
-
-def _key(text: str) -> str:
-    return number.key if (number := read_number(text)) else ""
 
 
 def match(

@@ -336,6 +336,16 @@ def read_number(text: str, office: str = "", kind: str = "") -> Number | None:
     return _read(text, office, kind, PUBLICATIONS)
 
 
+def normal_form(text: str) -> str:
+    """Return a publication number in normal form, or the text if it cannot be read."""
+    return number.docdb if (number := read_number(text)) else text.strip()
+
+
+def key_of(text: str) -> str:
+    """Return office and serial of a publication number, empty if it cannot be read."""
+    return number.key if (number := read_number(text)) else ""
+
+
 @lru_cache(maxsize=_CACHED)
 def read_application(text: str, office: str = "", kind: str = "") -> Number | None:
     """Read an application number. Kind ``W`` marks a PCT application (DOCDB).

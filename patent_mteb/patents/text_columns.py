@@ -70,6 +70,12 @@ def split_runs(values: NDArray[np.integer[Any]], as_before: NDArray[np.bool_]) -
     return np.split(values[in_run], firsts[1:]) if len(firsts) else []
 
 
+def is_filled(column: pa.DictionaryArray) -> NDArray[np.bool_]:
+    """Whether each text is not empty."""
+    filled: NDArray[np.bool_] = pc.not_equal(column.dictionary, "").to_numpy(zero_copy_only=False)
+    return filled[codes_of(column)]
+
+
 class Digests:
     """Digests of 16 bytes. An empty one equals no other."""
 
@@ -154,10 +160,11 @@ class Keyed(Mapping[str, _Value]):
 
     def row(self, key: str) -> int:
         """Return the row of a text, -1 if it has none."""
-        in_order = (
-            self._next < len(self.column) and self.column[self._next].as_py() == key
-        )  # mostly, and five times faster
-        row = self._next if in_order else self.index.row(key)
+        following = self._next  # mostly the row, and five times faster; read once, as another thread may move it
+        if following < len(self.column) and self.column[following].as_py() == key:
+            row = following
+        else:
+            row = self.index.row(key)
         self._next = row + 1
         return row
 
@@ -263,10 +270,11 @@ class Groups:
             member = parent[member]
         return member
 
-    def connect(self, one: int, other: int) -> None:
-        """Merge the groups of two members."""
-        first, second = sorted((self.of(one), self.of(other)))
-        self._parent[second] = first
+    def connect(self, one: int, *others: int) -> None:
+        """Merge the groups of some members."""
+        for other in others:
+            first, second = sorted((self.of(one), self.of(other)))
+            self._parent[second] = first
 
     def connect_all(self, ones: Rows, others: Rows) -> None:
         """Merge the groups of pairs of members."""
@@ -287,7 +295,6 @@ def first_of_connected(groups: Iterable[Iterable[str]]) -> dict[str, str]:
     texts = sorted({text for group in numbered for text in group})
     number = {text: place for place, text in enumerate(texts)}
     connected = Groups(len(texts))
-    for first, *others in numbered:
-        for other in others:
-            connected.connect(number[first], number[other])
+    for group in numbered:
+        connected.connect(*(number[text] for text in group))
     return {text: texts[connected.of(place)] for text, place in number.items()}

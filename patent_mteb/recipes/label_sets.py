@@ -20,12 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, read_parquet
 from patent_mteb.patents.records import Label
-from patent_mteb.patents.text_columns import coded, codes_of, column
+from patent_mteb.patents.text_columns import coded, codes_of, column, is_filled
 from patent_mteb.recipes.steps import BuildLog
 
 
@@ -126,11 +125,7 @@ class Labelled(NamedTuple):
 def refuse_straddling(keys: Iterable[str], families: Iterable[str], splits: Iterable[str], path: Path) -> None:
     """Refuse a family with documents in two splits; documents without a family or a split are skipped."""
     names, of_families, of_splits = column(keys), coded(families), coded(splits)
-    known = (
-        pc.not_equal(one.dictionary, "").to_numpy(zero_copy_only=False)[codes_of(one)]
-        for one in (of_families, of_splits)
-    )
-    rows = np.flatnonzero(np.logical_and(*known))
+    rows = np.flatnonzero(is_filled(of_families) & is_filled(of_splits))
     family, split = codes_of(of_families)[rows], codes_of(of_splits)[rows]
     first = np.zeros(len(of_families.dictionary), np.int64)
     first[family[::-1]] = np.arange(len(rows))[::-1]

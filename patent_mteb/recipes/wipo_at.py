@@ -505,9 +505,8 @@ def _split(documents: Documents, params: Params) -> Mapping[str, str]:
     """Assign families to splits; families with the same words are in one, so that splits share no text."""
     families = coded_in_order(documents.columns.outlines.families)
     family, groups = codes_of(families), Groups(len(families.dictionary))
-    for first, *others in documents.columns.fields_digests.equal(documents.rows):
-        for other in others:
-            groups.connect(int(family[first]), int(family[other]))
+    for same in documents.columns.fields_digests.equal(documents.rows):
+        groups.connect(*family[same].tolist())
     present = np.unique(family[documents.rows])
     leader = groups.of_all()[present]
     leaders = np.unique(leader).tolist()

@@ -26,7 +26,7 @@ from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.passages import TokenWindows, WordTokenizer, inner_models, tokenizer_of
 from patent_mteb.search.run import FirstStage, Results, Run
 from patent_mteb.search.trec import total_effort
-from patent_mteb.store.pair_scores import StoredPairs, one_score, row_loader
+from patent_mteb.store.pair_scores import StoredPairs, one_score, row_loader, rows_of
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -106,7 +106,7 @@ class _Scorer:
             scores = one_score(self.model.predict(inputs1, inputs2, **kwargs), self.mteb_model_meta.name)
             self.n_pairs += len(scores)
             return scores
-        queries, documents = _rows(inputs1), _rows(inputs2)
+        queries, documents = list(rows_of(inputs1)), list(rows_of(inputs2))
         if not documents:
             return np.zeros(0)
         texts = self.chunks([{"text": document["text"]} for document in documents])
@@ -117,10 +117,6 @@ class _Scorer:
         found = one_score(self.model.predict(*sides, **kwargs), self.mteb_model_meta.name)
         self.n_pairs += len(found)
         return np.maximum.reduceat(found, np.cumsum([0, *n_chunks[:-1]]))
-
-
-def _rows(batches: Any) -> list[dict[str, Any]]:
-    return [dict(zip(batch, row, strict=True)) for batch in batches for row in zip(*batch.values(), strict=True)]
 
 
 class Reranked(ArraySearch):

@@ -75,7 +75,7 @@ class StoredPairs(LiveIdentity):
             predicted = self.model.predict(inputs1, inputs2, **arguments)  # type: ignore[arg-type]
             return one_score(predicted, self.mteb_model_meta.name)
         size = int(getattr(inputs1, "batch_size", None) or 32)
-        pairs = zip(_rows(inputs1), _rows(inputs2), strict=True)
+        pairs = zip(*(rows_of(inputs, without="id") for inputs in (inputs1, inputs2)), strict=True)
         total = len(inputs1) * size if isinstance(inputs1, Sized) else None
         shown = bool(arguments.pop("show_progress_bar", True))
         scores = []
@@ -97,9 +97,10 @@ def _plain(batch: Mapping[str, Any]) -> bool:
     )
 
 
-def _rows(inputs: Iterable[Mapping[str, Any]]) -> Iterator[_Row]:
+def rows_of(inputs: Iterable[Mapping[str, Any]], without: str = "") -> Iterator[_Row]:
+    """Yield the rows of batches, without one of their columns."""
     for batch in inputs:
-        columns = [name for name in batch if name != "id"]
+        columns = [name for name in batch if name != without]
         yield from (
             dict(zip(columns, row, strict=True)) for row in zip(*(batch[name] for name in columns), strict=True)
         )

@@ -129,3 +129,23 @@ def test_the_alphabetically_first_stands_for_all_that_it_is_connected_with():
 
 def test_a_column_may_be_longer_than_32_bit_offsets_allow():
     assert column(TEXTS).type == coded(TEXTS).dictionary.type == pa.large_string()
+
+
+def test_a_text_is_found_while_another_thread_reads():
+    class Interrupted:
+        """A column during whose reading another thread looks up another text."""
+
+        def __init__(self, texts):
+            self.texts = texts
+
+        def __len__(self):
+            return len(self.texts)
+
+        def __getitem__(self, row):
+            found._next = 0
+            return self.texts[row]
+
+    found = Keyed(column("abc"), range(3))
+    assert found["a"] == 0
+    found.column = Interrupted(found.column)
+    assert found["b"] == 1
