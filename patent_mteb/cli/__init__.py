@@ -135,6 +135,7 @@ def _log(session: Session) -> None:
     logging.getLogger("patent_mteb").setLevel(levels[verbosity])
     logging.getLogger("mteb").setLevel(logging.DEBUG if verbosity == 3 else logging.WARNING)
     if verbosity < 3:
+        logging.getLogger("gcsfs").setLevel(logging.CRITICAL)  # it logs the traceback of an error that it also raises
         # it guesses parameters that the files of the checkpoint state
         logging.getLogger("mteb.models.model_meta").setLevel(logging.ERROR)
         warnings.filterwarnings("ignore", category=FutureWarning, module="mteb")

@@ -213,7 +213,8 @@ def _matched(
         _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
         found = _links(citations, ends, between, between[first[pair]])
     else:
-        found = _each(citations, ends, between)
+        _, pair, sizes = np.unique(pairs, return_inverse=True, return_counts=True)
+        found = _each(citations, ends, between, sizes[pair] > 1)
     links = stored_like(found, like=citations)
     needs = np.bincount(reached, minlength=_NOWHERE + 1)
     report = MatchReport(
@@ -258,20 +259,24 @@ def _links(
         yield replace(_joined(all_of_it) if len(all_of_it) > 1 else citation, citing=citing, cited=cited)
 
 
-def _each(citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64]) -> Iterator[Citation]:
-    """Yield the distinct citations between families.
+def _each(
+    citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64], several: NDArray[np.bool_]
+) -> Iterator[Citation]:
+    """Yield the distinct citations between families; ``several`` says which pairs have other citations too.
 
     Passages are dropped if the matched record is another publication than the cited one.
     """
     seen: set[bytes] = set()
-    for number in between.tolist():
+    for number, has_others in zip(values_of(pa.array(between)), values_of(pa.array(several)), strict=True):
         citing, cited = (ends.numbers[int(row[number])].as_py() for row in ends.row)
         link = replace(citations[number], citing=citing, cited=cited)
         if ends.needs[1][number]:
             link = replace(link, passages=())
-        if (key := text_key(repr(link))) not in seen:
+        if has_others:
+            if (key := text_key(repr(link))) in seen:
+                continue
             seen.add(key)
-            yield link
+        yield link
 
 
 def _joined(citations: Sequence[Citation]) -> Citation:

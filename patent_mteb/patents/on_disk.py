@@ -63,6 +63,7 @@ class DiskList(_Stored[_Record]):
         with temporary_files():
             self._file = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the records are needed)
         self._ends = array("q", [0])
+        self._readable = 0  # bytes that are not in the buffer of the writer
         for record in records:
             self.append(record)
 
@@ -92,8 +93,10 @@ class DiskList(_Stored[_Record]):
             first = last
 
     def _read(self, start: int, end: int) -> bytes:
-        with temporary_files():
-            self._file.flush()
+        if end > self._readable:
+            with temporary_files():
+                self._file.flush()
+            self._readable = self._ends[-1]
         return os.pread(self._file.fileno(), end - start, start)
 
 

@@ -38,7 +38,7 @@ def local_files(address: str, show_progress: bool = False) -> Iterator[Path]:
         raise DataError(f"there is no file at {address}", remedy="correct the address") from error
     except Exception as error:  # each file system raises errors of its own
         reason = str(error) or type(error).__name__
-        remedy = "try again, or download the file and name its path"
+        remedy = "check your access to it and try again, or download the file and name its path"
         raise DataError(f"{address} cannot be read ({reason})", remedy=remedy) from error
 
 

@@ -212,14 +212,19 @@ def write_beir(
 
 def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
     """Write judgements that :func:`read_qrels` reads."""
-    _refuse_breaks(chain(qrels, chain.from_iterable(qrels.values())), path)
-    rows = (f"{query}\t{document}\t{gain}" for query, judged in qrels.items() for document, gain in judged.items())
-    write_lines(path, chain(["\t".join(_HEADER)], rows))
+
+    def lines() -> Iterator[str]:
+        yield "\t".join(_HEADER)
+        for query, judged in qrels.items():
+            _refuse_breaks((query, *judged), path)
+            yield from (f"{query}\t{document}\t{gain}" for document, gain in judged.items())
+
+    write_lines(path, lines())
 
 
 def _refuse_breaks(names: Iterable[str], path: Path) -> None:
     for name in names:
-        if any(character in name for character in "\t\r\n"):
+        if "\t" in name or "\n" in name or "\r" in name:
             raise DataError(f"the id {name!r} holds a tab or a line break", path=path, remedy="choose ids without them")
 
 

@@ -19,12 +19,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from patent_mteb.patents.records import Citation
-from patent_mteb.patents.text_columns import Keyed, Rows, TextMap, codes_of, column
+from patent_mteb.patents.text_columns import Keyed, Rows, TextIndex, TextMap, codes_of, column
 
 _NONE: frozenset[str] = frozenset()
 _Array = NDArray[np.integer[Any]]
 _Value = TypeVar("_Value")
-_AT_ONCE = 100_000
+_AT_ONCE = 10_000
 
 
 class SparseRows(Mapping[str, _Value]):
@@ -80,16 +80,22 @@ class FamilyGraph:
         return f"{self.n_unknown} name an unknown publication, {self.n_self} families cite themselves"
 
 
+def ends_of(citations: Iterable[Citation], publications: TextIndex) -> Iterator[tuple[list[Citation], Rows, Rows]]:
+    """Yield blocks of citations with the rows of the citing and the cited publications, -1 for unknown ones."""
+    stream = iter(citations)
+    while some := list(islice(stream, _AT_ONCE)):
+        citing, cited = column(one.citing for one in some), column(one.cited for one in some)
+        yield some, publications.rows_of(citing), publications.rows_of(cited)
+
+
 def family_graph(citations: Iterable[Citation], family_of: Mapping[str, str]) -> FamilyGraph:
     """Build the graph from citations between publications, whose families are numbered by their first uses."""
     known = TextMap.of(family_of)
     families, names = codes_of(known.coded), known.coded.dictionary
-    ends = [np.empty((0, 2), np.int64)]
-    stream, n_unknown = iter(citations), 0
-    while some := list(islice(stream, _AT_ONCE)):
-        rows = known.index.rows_of(column(number for one in some for number in (one.citing, one.cited))).reshape(-1, 2)
-        found = (rows >= 0).all(axis=1)
-        ends.append(families[rows[found]].astype(np.int64))
+    ends, n_unknown = [np.empty((0, 2), np.int64)], 0
+    for _, *rows in ends_of(citations, known.index):
+        found = np.minimum(*rows) >= 0
+        ends.append(families[np.stack(rows, axis=1)[found]].astype(np.int64))
         n_unknown += int((~found).sum())
     all_citing, all_cited = np.concatenate(ends).T
     size = max(len(names), 1)

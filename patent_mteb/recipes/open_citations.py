@@ -13,22 +13,33 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import sys
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from operator import attrgetter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from patent_mteb.patents.categories import CATEGORIES, UNGRADED, strongest
-from patent_mteb.patents.on_disk import publications
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from patent_mteb.patents.categories import CATEGORIES, UNGRADED, degree, strongest
+from patent_mteb.patents.corpus import Composed
+from patent_mteb.patents.families import by_age
+from patent_mteb.patents.on_disk import publications, stored_like
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.text_columns import Few, Keyed, Rows, TextIndex, coded, codes_of, split_runs, values_of
+from patent_mteb.recipes.graph import ends_of
 from patent_mteb.recipes.sampling import stratum
 
 EXAMINER = "E"  # the category of citations by the examiner where grants are the source, in one grade
 
 _KIND = re.compile(r"[A-Z]\d?$")
-_values = attrgetter(*(one.name for one in fields(Citation)[2:]))  # without the two numbers
+_NAMES = sorted([*CATEGORIES, EXAMINER])
+_GAINS = np.array([CATEGORIES.get(name, UNGRADED).gain for name in _NAMES], np.int8)
+_IS_XY = np.array([name in CATEGORIES and degree(name) == "xy" for name in _NAMES])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,77 +64,81 @@ class Judgement:
         return CATEGORIES.get(self.category, UNGRADED).gain
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """The bibliographic data that make a publication a query or a document.
+class Headers:
+    """The bibliographic data that make publications queries or documents, as columns with a row for each patent.
+
+    Days are ordinals (:meth:`datetime.date.toordinal`), 0 if unknown.
 
     Attributes:
-        position: index of its record among the patents.
-        application: the application number, or family and office, each after a zero, where it is missing.
-        before_grant: whether it is a pre-grant publication (kind A).
-        limit: the priority date, else the filing date.
-        text: whether it has a text in addition to the title.
-        stratum: year and IPC section.
+        numbers: publication numbers.
+        families: codes of the families.
+        applications: codes of the application numbers, or of family and office, where the number is missing.
+        offices: office of each publication.
+        strata: year and IPC section.
+        public: publication date.
+        limit: priority date, else the filing date.
+        filed: row of the application as filed, which is its first pre-grant publication (kind A), by application; -1
+            without one.
+        documents: row of the earliest publication with a date and a text in addition to the title, by family; -1
+            without one.
     """
 
-    position: int
-    number: str
-    family: str
-    application: str
-    office: str
-    before_grant: bool
-    public: dt.date | None
-    limit: dt.date | None
-    text: bool
-    stratum: tuple[str, str]
+    def __init__(self, patents: Sequence[Patent]) -> None:
+        outlines = publications(patents)
+        self.numbers, self.families = outlines.numbers, codes_of(outlines.families)
+        self.offices, self.strata = Few[str](), Few[str]()
+        public, limit, pre_grant, with_text = (array(kind) for kind in "iibb")
 
-    @property
-    def age(self) -> tuple[dt.date, str]:
-        """The sort key from the earliest publication on, unknown dates last."""
-        return self.public or dt.date.max, self.number
+        def applications() -> Iterator[str]:
+            for patent, family in zip(patents, values_of(outlines.families), strict=True):
+                kind = patent.kind or (last[0] if (last := _KIND.search(patent.publication_number)) else "")
+                self.offices.append(patent.jurisdiction)
+                self.strata.append("\0".join(stratum(patent)))
+                public.append(_ordinal(patent.publication_date))
+                limit.append(_ordinal(patent.priority_date or patent.application_date))
+                pre_grant.append(kind.startswith("A"))
+                with_text.append(bool(patent.abstract or patent.claims or patent.description.lines()))
+                yield patent.application_number or f"\0{family}\0{patent.jurisdiction}"
+
+        self.applications = codes_of(coded(applications()))
+        self.public, self.limit = np.array(public, np.int32), np.array(limit, np.int32)
+        order = by_age(outlines)
+        self.filed = _firsts(self.applications, order[np.array(pre_grant, bool)[order]])
+        dated_text = np.array(with_text, bool) & (self.public > 0)
+        self.documents = _firsts(self.families, order[dated_text[order]])
+
+    @cached_property
+    def index(self) -> TextIndex:
+        return TextIndex(self.numbers)
+
+    @cached_property
+    def _rank(self) -> Rows:
+        rank = np.empty(len(self.numbers), np.int32)
+        rank[pc.sort_indices(self.numbers).to_numpy()] = np.arange(len(rank), dtype=np.int32)
+        return rank
+
+    def rank(self, rows: Rows) -> Rows:
+        """Return the places of rows in the order of all numbers."""
+        return self._rank[rows]
+
+    def in_order(self, rows: Rows) -> Rows:
+        """Return the distinct ones among some rows in the order of their numbers."""
+        distinct = np.unique(rows)
+        return distinct[np.argsort(self.rank(distinct))]
+
+    def numbers_of(self, rows: Rows) -> pa.LargeStringArray:
+        return self.numbers.take(pa.array(rows))
 
 
-def headers_of(patents: Sequence[Patent]) -> list[Header]:
-    """Read the headers of patents, one record at a time."""
-    shared: dict[Any, Any] = {}
-    found = []
-    for position, (patent, known) in enumerate(zip(patents, publications(patents), strict=True)):
-        kind = patent.kind or (last[0] if (last := _KIND.search(patent.publication_number)) else "")
-        application = patent.application_number or f"\0{known.family_id}\0{patent.jurisdiction}"
-        group = stratum(patent)
-        found.append(
-            Header(
-                position,
-                known.publication_number,
-                known.family_id,
-                shared.setdefault(application, application),
-                sys.intern(patent.jurisdiction),
-                kind.startswith("A"),
-                shared.setdefault(patent.publication_date, patent.publication_date),
-                shared.setdefault(limit := patent.priority_date or patent.application_date, limit),
-                bool(patent.abstract or patent.claims or patent.description.lines()),
-                shared.setdefault(group, group),
-            )
-        )
-    return found
+def _ordinal(day: dt.date | None) -> int:
+    return day.toordinal() if day else 0
 
 
-def as_filed(headers: Iterable[Header]) -> dict[str, Header]:
-    """Return the application as filed (first pre-grant publication) by application."""
-    first: dict[str, Header] = {}
-    for header in sorted(headers, key=lambda header: header.age):
-        if header.before_grant:
-            first.setdefault(header.application, header)
+def _firsts(codes: Rows, order: Rows) -> Rows:
+    """Return the first row in the given order by code, -1 without one."""
+    first = np.full(codes.max(initial=-1) + 1, -1, np.int32)
+    first[codes[order][::-1]] = order[::-1]
     return first
-
-
-def documents_of(headers: Iterable[Header]) -> dict[str, Header]:
-    """Return the earliest publication with a date and a text of each family."""
-    documents: dict[str, Header] = {}
-    for header in sorted(headers, key=lambda header: header.age):
-        if header.public and header.text:
-            documents.setdefault(header.family, header)
-    return documents
 
 
 @dataclass(frozen=True)
@@ -142,53 +157,139 @@ class Rules:
     effective: bool = False
 
 
-def filing_days(headers: Iterable[Header], documents: Mapping[str, Header], rules: Rules) -> dict[str, dt.date]:
-    """Return the day from which on a document is prior art, where that is the day it was effectively filed on."""
-    days: dict[str, dt.date] = {}
-    for header in headers if rules.effective else ():
-        document = documents.get(header.family)
-        if document is None or header.limit is None or document.public is None or header.limit >= document.public:
-            continue
-        if not rules.offices or header.office in (*rules.offices, "WO"):
-            days[document.number] = min(header.limit, days.get(document.number, header.limit))
+def days_as_prior_art(headers: Headers, rules: Rules) -> Rows:
+    """Return the day from which on each document is prior art: that of its publication, or of its effective filing."""
+    days = headers.public.copy()
+    if rules.effective:
+        offices = (*rules.offices, "WO")
+        every_row = np.arange(len(days), dtype=np.int32)
+        counts = headers.offices.map(every_row, lambda office: not rules.offices or office in offices).astype(bool)
+        document = headers.documents[headers.families]
+        filed_before = counts & (document >= 0) & (headers.limit > 0) & (headers.limit < headers.public[document])
+        np.minimum.at(days, document[filed_before], headers.limit[filed_before])
     return days
 
 
-def usable_citations(
-    citations: Iterable[Citation], headers: Sequence[Header], documents: Mapping[str, Header], rules: Rules
-) -> tuple[list[Judgement], dict[str, int]]:
-    """Return the citations that count, and the number of the others by reason."""
-    known = {header.number: header for header in headers}
-    filed, days = as_filed(headers), filing_days(headers, documents, rules)
-    counts: Counter[str] = Counter()
-    first: dict[str, dt.date] = {}
-    listed: dict[tuple[str, str], set[str]] = {}
-    shared: dict[Any, Any] = {}  # one object for each value of citations
-    found: list[Judgement] = []
-    for citation in citations:
-        citing, cited = known.get(citation.citing), known[citation.cited]
-        query, document = filed.get(citing.application) if citing else None, documents.get(cited.family)
-        category = _category(citation, rules)
-        by_publication = rules.reports or not rules.graded
-        day = citation.date or (citing.public if by_publication and citing else None)
-        if query and day:
-            first[query.number] = min(day, first.get(query.number, day))
-        if query and document and citation.statutes and not citation.claims:
-            listed.setdefault((query.number, document.number), set()).update(citation.statutes)
-        reason = _reason(query, document, category, citation, rules, days)
-        if reason or citing is None or query is None or document is None or category is None:
-            counts[reason] += 1
-        else:
-            values = (shared.setdefault(value, value) for value in _values(citation))
-            citation = Citation(citing.number, cited.number, *values)
-            found.append(Judgement(query.number, document.number, category, citation, day))
-    for row, one in enumerate(found):
-        found[row] = replace(
-            one,
-            first=rules.graded and one.day is not None and one.day == first[one.query],
-            statutes=one.citation.statutes or tuple(sorted(listed.get((one.query, one.document), ()))),
+_ROW = np.dtype(
+    [(name, "i4") for name in ("query", "document", "citation", "day", "category", "statutes")] + [("first", "?")]
+)
+
+
+class UsableCitations(Sequence[Judgement]):
+    """The citations that count, as columns.
+
+    ``rows`` has the rows of query and document, the place of the citation, its day (an ordinal, 0 if unknown), and the
+    codes of category and statutes. In order (:meth:`in_order`), the citations are parallel to the rows.
+    """
+
+    def __init__(
+        self, headers: Headers, citations: Sequence[Citation], rows: NDArray[Any], statutes: Few[tuple[str, ...]]
+    ) -> None:
+        self.headers, self.rows, self.citations = headers, rows, citations
+        self._statutes = statutes
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        query, document, citation, day, category, statutes, first = self.rows[place].item()
+        return Judgement(
+            self.headers.numbers[query].as_py(),
+            self.headers.numbers[document].as_py(),
+            _NAMES[category],
+            self.citations[citation],
+            dt.date.fromordinal(day) if day else None,
+            first,
+            self._statutes.values[statutes],
         )
-    return found, dict(counts)
+
+    @cached_property
+    def is_xy(self) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = _IS_XY[self.rows["category"]]
+        return found
+
+    def in_order(self, queries: Rows) -> UsableCitations:
+        """Return the judgements of some queries in the order of query, document and category, then by citation."""
+        rows = self.rows[np.isin(self.rows["query"], queries)]
+        ranks = (self.headers.rank(rows[end]) for end in ("document", "query"))
+        rows = rows[np.lexsort((rows["category"], *ranks))]
+        keys, as_before = rows[["query", "document", "category"]], np.zeros(len(rows), bool)
+        as_before[1:] = keys[1:] == keys[:-1]
+        for run in split_runs(np.arange(len(rows)), as_before):
+            rows[run] = sorted(rows[run], key=lambda row: repr(self.citations[int(row["citation"])]))
+        citations = stored_like((self.citations[place] for place in rows["citation"].tolist()), like=self.citations)
+        rows["citation"] = np.arange(len(rows))
+        return UsableCitations(self.headers, citations, rows, self._statutes)
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        return np.flatnonzero(np.diff(self.rows["query"], prepend=-1, append=-1))
+
+    @property
+    def queries(self) -> pa.LargeStringArray:
+        """The distinct queries, if the judgements are in order."""
+        return self.headers.numbers_of(self.rows["query"][self._starts[:-1]])
+
+    def of_query(self, place: int) -> slice:
+        """Return the places of the judgements of a query, which is given by its own place."""
+        return slice(int(self._starts[place]), int(self._starts[place + 1]))
+
+    @property
+    def by_query(self) -> Mapping[str, slice]:
+        """The places of the judgements of each query."""
+        queries = self.queries
+        return Composed(Keyed(queries, range(len(queries))), self.of_query)
+
+    @cached_property
+    def gains(self) -> NDArray[np.int8]:
+        found: NDArray[np.int8] = _GAINS[self.rows["category"]]
+        return found
+
+    def grades(self, places: slice | Rows) -> dict[str, int]:
+        """Return the highest grade of each document among some judgements."""
+        found: dict[str, int] = {}
+        documents = self.headers.numbers_of(self.rows["document"][places]).to_pylist()
+        for document, gain in zip(documents, self.gains[places].tolist(), strict=True):
+            found[document] = max(gain, found.get(document, 0))
+        return found
+
+
+def usable_citations(
+    citations: Sequence[Citation], headers: Headers, prior_art: Rows, rules: Rules
+) -> tuple[UsableCitations, dict[str, int]]:
+    """Return the citations that count, and the number of the others by reason."""
+    first_action = np.full(len(headers.numbers), dt.date.max.toordinal(), np.int32)
+    counts: Counter[str] = Counter()
+    listed: dict[tuple[int, int], set[str]] = {}
+    statutes = Few[tuple[str, ...]]()
+    found, place = [np.empty(0, _ROW)], -1
+    for some, citing, cited in ends_of(citations, headers.index):
+        queries = np.where(citing >= 0, headers.filed[headers.applications[citing]], -1)
+        documents = np.where(cited >= 0, headers.documents[headers.families[cited]], -1)
+        days = np.array([_ordinal(citation.date) for citation in some], np.int32)
+        if rules.reports or not rules.graded:
+            days = np.where((days == 0) & (citing >= 0), headers.public[citing], days)
+        dated = (queries >= 0) & (days > 0)
+        np.minimum.at(first_action, queries[dated], days[dated])
+        all_ends, rows = zip(queries.tolist(), documents.tolist(), strict=True), []
+        for citation, ends, day in zip(some, all_ends, days.tolist(), strict=True):
+            place += 1
+            if min(ends) >= 0 and citation.statutes and not citation.claims:
+                listed.setdefault(ends, set()).update(citation.statutes)
+            category = _category(citation, rules)
+            reason = _reason(*ends, category, citation, rules, headers, prior_art)
+            if reason or not category:
+                counts[reason] += 1
+            else:
+                rows.append((*ends, place, day, _NAMES.index(category), statutes.code(citation.statutes), False))
+        found.append(np.array(rows, _ROW))
+    usable = np.concatenate(found)
+    if rules.graded:
+        usable["first"] = usable["day"] == first_action[usable["query"]]
+    for row in np.flatnonzero(usable["statutes"] == statutes.code(())) if listed else ():
+        ends = usable[["query", "document"]][row].item()
+        usable["statutes"][row] = statutes.code(tuple(sorted(listed.get(ends, ()))))
+    return UsableCitations(headers, citations, usable, statutes), dict(counts)
 
 
 def _category(citation: Citation, rules: Rules) -> str | None:
@@ -202,19 +303,14 @@ def _category(citation: Citation, rules: Rules) -> str | None:
 
 
 def _reason(
-    query: Header | None,
-    document: Header | None,
-    category: str | None,
-    citation: Citation,
-    rules: Rules,
-    days: Mapping[str, dt.date],
+    query: int, document: int, category: str | None, citation: Citation, rules: Rules, headers: Headers, prior_art: Rows
 ) -> str:
     """Return the reason why a citation does not count, empty if it counts."""
-    if query is None:
+    if query < 0:
         return "citations of applications without a publication before grant"
-    if rules.offices and query.office not in rules.offices:
+    if rules.offices and headers.offices[query] not in rules.offices:
         return "citations of applications of other offices"
-    if query.limit is None:
+    if not headers.limit[query]:
         return "citations of applications without a priority or filing date"
     if category is None:
         return "citations with a category that no search report uses"
@@ -222,11 +318,11 @@ def _reason(
         return f"citations {'without a letter X, Y or A' if rules.graded else 'that are not by the examiner'}"
     if rules.last is not None and citation.date is not None and citation.date > rules.last:
         return "citations after the window"
-    if document is None or document.public is None:
+    if document < 0:
         return "citations of families without a dated text"
-    if query.family == document.family:
+    if headers.families[query] == headers.families[document]:
         return "citations within a family"
-    if days.get(document.number, document.public) >= query.limit:
-        prior_art = "neither public nor filed" if rules.effective else "not public"
-        return f"citations of documents that were {prior_art} before the query's priority date"
+    if prior_art[document] >= headers.limit[query]:
+        what = "neither public nor filed" if rules.effective else "not public"
+        return f"citations of documents that were {what} before the query's priority date"
     return ""

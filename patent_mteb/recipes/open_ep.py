@@ -29,21 +29,23 @@ every language.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from patent_mteb.files import read_keyed, write_jsonl, write_rows
 from patent_mteb.patents.claims import claims_text
-from patent_mteb.patents.families import age
+from patent_mteb.patents.families import by_age
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean
+from patent_mteb.patents.text_columns import Rows, coded, values_of
 from patent_mteb.recipes import AS_GIVEN, open_us
-from patent_mteb.recipes.open_citations import Header, Judgement
-from patent_mteb.recipes.open_layout import document_of
+from patent_mteb.recipes import open_layout as layout
+from patent_mteb.recipes.open_citations import Headers
 from patent_mteb.recipes.steps import BuildLog
 
 LANGUAGES = ("de", "en", "fr")  # the official languages of the EPO
@@ -76,41 +78,42 @@ def texts_of(patent: Patent, kind: str) -> Iterator[tuple[str, str]]:
 
 
 def write_languages(
-    folder: Path,
-    patents: Sequence[Patent],
-    corpus: Sequence[Header],
-    by_claim: Mapping[str, Sequence[Judgement]],
-    log: BuildLog,
+    folder: Path, patents: Sequence[Patent], headers: Headers, corpus: Rows, claims: Iterable[str], log: BuildLog
 ) -> None:
-    """Write the texts of documents in each language, and the languages of queries."""
-    document = {name.family: name.number for name in corpus}
-    known = publications(patents)
-    members = sorted(
-        (row for row, one in enumerate(known) if one.family_id in document), key=lambda row: age(known[row])
-    )
-    queries = {document_of(claim) for claim in by_claim}
+    """Write the texts of documents in each language, and the languages of the queries with claims."""
+    document_of = np.full(headers.families.max() + 1, -1, np.int32)
+    document_of[headers.families[corpus]] = corpus
+    document = document_of[headers.families]
+    members = by_age(publications(patents))
+    members = members[document[members] >= 0]
     counts: Counter[str] = Counter()
-    texts: dict[tuple[str, str], dict[str, int]] = {(kind, language): {} for kind in KINDS for language in LANGUAGES}
+    kinds = [(kind, language) for kind in KINDS for language in LANGUAGES]
+    place_of = {one: np.full(len(patents), -1, np.int32) for one in kinds}  # in the buffer, by document
     buffer: DiskList[str] = DiskList()
-    for row in members:
+    for row in members.tolist():
         patent = patents[row]
         for kind in KINDS:
             for language, text in texts_of(patent, kind):
                 if language not in LANGUAGES:
                     counts[f"texts in {language or 'an unknown language'} (dropped)"] += 1
-                elif (number := document[known[row].family_id]) not in texts[kind, language]:
-                    texts[kind, language][number] = len(buffer)
+                elif place_of[kind, language][document[row]] < 0:
+                    place_of[kind, language][document[row]] = len(buffer)
                     buffer.append(text)
-    for (kind, language), positions in texts.items():
-        counts[f"documents with {kind.lower()} in {language}"] = len(positions)
-        if positions:
+    for (kind, language), places in place_of.items():
+        found = corpus[places[corpus] >= 0]
+        counts[f"documents with {kind.lower()} in {language}"] = len(found)
+        if len(found):
+            numbers = values_of(headers.numbers_of(found))
             rows = (
-                {"_id": text_id(number, language), "title": "", "text": buffer[positions[number]]}
-                for number in sorted(positions)
+                {"_id": text_id(number, language), "title": "", "text": buffer[place]}
+                for number, place in zip(numbers, places[found].tolist(), strict=True)
             )
             write_jsonl(folder / text_folder(kind, language) / "corpus.jsonl", rows)
-    records = {one.publication_number: row for row, one in enumerate(known) if one.publication_number in queries}
-    languages = ({"_id": number, "claims": patents[records[number]].languages.claims} for number in sorted(records))
+    queries = headers.in_order(headers.index.rows_of(coded(map(layout.document_of, claims)).dictionary))
+    languages = (
+        {"_id": number, "claims": patents[row].languages.claims}
+        for number, row in zip(values_of(headers.numbers_of(queries)), queries.tolist(), strict=True)
+    )
     write_rows(folder / "languages.parquet", languages, _QUERIES)
     note = "; ".join(f"{number} {what}" for what, number in sorted(counts.items()))
     log.step("texts in languages", len(members), len(buffer), note)

@@ -40,6 +40,7 @@ from patent_mteb.patents.claims import claim_in_full
 from patent_mteb.patents.corpus import Composed, Texts
 from patent_mteb.patents.records import Patent
 from patent_mteb.patents.text import clean
+from patent_mteb.patents.text_columns import by_itself
 from patent_mteb.recipes import beir
 from patent_mteb.recipes.beir import MetadataRows
 from patent_mteb.recipes.open_citations import Judgement
@@ -97,31 +98,26 @@ def numbered_paragraphs(patent: Patent) -> dict[int, str]:
 def write_documents(
     folder: Path,
     texts: Mapping[str, Patent],
-    corpus: Sequence[str],
-    queries: Sequence[str],
-    judgements: Sequence[Judgement],
+    corpus: Iterable[str],
+    qrels: Mapping[str, Mapping[str, int]],
+    judgements: Iterable[Judgement],
     filed: Mapping[str, dt.date] | None = None,
 ) -> None:
     """Write documents, applications and judgements.
 
-    The judgements are in the order of queries and documents, and ``filed`` are the days of documents that count from
-    filing on.
+    ``texts`` are those of the corpus and the queries, in the order of numbers. The judgements are in the order of
+    queries and documents, and ``filed`` are the days of documents that count from filing on.
     """
-    qrels: Qrels = {query: {} for query in queries}
-    for one in judgements:
-        grades = qrels[one.query]
-        grades[one.document] = max(one.grade, grades.get(one.document, 0))
     beir.write_beir(
         folder,
-        Composed({number: number for number in corpus}, lambda number: beir.title_and_text(texts[number], VIEWS)),
-        Composed({number: number for number in queries}, lambda number: views.VIEWS["TAC"](texts[number])),
+        Composed(by_itself(corpus), lambda number: beir.title_and_text(texts[number], VIEWS)),
+        Composed(by_itself(qrels), lambda number: views.VIEWS["TAC"](texts[number])),
         qrels,
     )
-    rows = sorted({*corpus, *queries})
-    write_rows(
-        folder / "metadata.parquet", (_metadata(texts[number], filed or {}) for number in rows), _METADATA_SCHEMA
+    write_rows(folder / "metadata.parquet", (_metadata(one, filed or {}) for one in texts.values()), _METADATA_SCHEMA)
+    texts_of = (
+        {"_id": number, **{name: views.VIEWS[name](patent) for name in VIEWS}} for number, patent in texts.items()
     )
-    texts_of = ({"_id": number, **{name: views.VIEWS[name](texts[number]) for name in VIEWS}} for number in rows)
     write_rows(folder / "views.parquet", texts_of, _VIEWS_SCHEMA)
     _write_judgements(folder, groupby(judgements, key=lambda one: (one.query, one.document)))
 
@@ -129,28 +125,16 @@ def write_documents(
 def write_claims(
     folder: Path,
     texts: Mapping[str, Patent],
+    qrels: Mapping[str, Mapping[str, int]],
     by_claim: Mapping[str, Sequence[Judgement]],
-    judgements: Iterable[Judgement],
-    unjudged: Mapping[str, Collection[str]],
 ) -> None:
-    """Write rejected claims, after those they depend on, as queries with judgements, which are in the order of queries.
-
-    Documents cited only against other claims of the application have grade 0, unless they are ``unjudged`` for it.
-    """
+    """Write rejected claims, after those they depend on, as queries with their grades and judgements."""
     subset = folder / CLAIMS
-    of_query = groupby(judgements, key=lambda one: one.query)
-    cited = {query: tuple({one.document for one in group}) for query, group in of_query}
-
-    def grades_of(claim: str) -> dict[str, int]:
-        grades = dict.fromkeys(set(cited[document_of(claim)]).difference(unjudged.get(claim, ())), 0)
-        for one in by_claim[claim]:
-            grades[one.document] = max(one.grade, grades.get(one.document, 0))
-        return dict(sorted(grades.items()))
-
-    qrels = Composed({claim: claim for claim in by_claim}, grades_of)
     rows = (
-        {"_id": claim, "text": claim_in_full(texts[document_of(claim)].claims, int(claim.partition("#")[2]))}
-        for claim in qrels
+        {"_id": claim, "text": claim_in_full(claims, int(claim.partition("#")[2]))}
+        for query, its_claims in groupby(qrels, key=document_of)
+        for claims in (texts[query].claims,)
+        for claim in its_claims
     )
     write_jsonl(subset / "queries.jsonl", rows)
     beir.write_qrels(subset / "qrels" / "test.tsv", qrels)
@@ -165,7 +149,7 @@ def write_claims(
 def write_passages(
     folder: Path, paragraphs: Iterable[tuple[str, Mapping[int, str]]], qrels: Mapping[str, Mapping[str, int]]
 ) -> None:
-    """Write paragraphs as documents, with their judgements for claims."""
+    """Write paragraphs as documents, with their judgements for claims, which are in order."""
     subset = folder / PASSAGES
     rows = (
         {"_id": numbered_id(document, number), "title": "", "text": text}
@@ -173,9 +157,7 @@ def write_passages(
         for number, text in sorted(texts.items())
     )
     write_jsonl(subset / "corpus.jsonl", rows)
-    ordered = {query: query for query in sorted(qrels)}
-    grades = Composed(ordered, lambda query: dict(sorted(qrels[query].items())))
-    beir.write_qrels(subset / "qrels" / "test.tsv", grades)
+    beir.write_qrels(subset / "qrels" / "test.tsv", Composed(qrels, lambda grades: dict(sorted(grades.items()))))
 
 
 def _write_judgements(folder: Path, pairs: Iterable[tuple[tuple[str, str], Iterable[Judgement]]]) -> None:

@@ -26,29 +26,32 @@ documents as further documents.
 from __future__ import annotations
 
 import datetime as dt
+from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from patent_mteb.errors import DataError
-from patent_mteb.patents.categories import CATEGORIES, degree
+from patent_mteb.patents.categories import CATEGORIES
 from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.locations import locations_in, paragraphs_in
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Description, Patent
 from patent_mteb.patents.text import clean_patent
+from patent_mteb.patents.text_columns import Keyed, Lists, Rows, RowsOf, TextMap, by_itself, column, values_of
 from patent_mteb.recipes import Common
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.open_citations import (
-    Header,
-    Judgement,
+    Headers,
     Rules,
-    documents_of,
-    filing_days,
-    headers_of,
+    UsableCitations,
+    days_as_prior_art,
     usable_citations,
 )
 from patent_mteb.recipes.parameters import Positive
@@ -71,7 +74,7 @@ NEEDS = (
     Need("category", "every table", drops="queries", fixed=True),
 )
 
-ByClaim = Mapping[str, Sequence[Judgement]]  # judgements of each claim that is a query
+ByClaim = Mapping[str, Rows]  # places of the judgements of each claim that is a query
 
 _NO_DESCRIPTION = Description()
 _ADD = "import enriched citations and the publications of both sides, or widen the window (first, last)"
@@ -126,171 +129,194 @@ def build_as(
     *,
     graded: bool = True,
     reports: bool = False,
-    write_more: Callable[[Path, Sequence[Patent], Sequence[Header], ByClaim, BuildLog], None] | None = None,
+    write_more: Callable[[Path, Sequence[Patent], Headers, Rows, Iterable[str], BuildLog], None] | None = None,
 ) -> BuildLog:
-    """Write ``root/<name>``. Only headers and the citations that count are in memory.
+    """Write ``root/<name>``. Texts are read one at a time; the rest is in columns.
 
     Citations have categories and claims if they are ``graded``; otherwise examiners' citations on grants count, in one
-    grade. Citations of search ``reports`` have the date of their publication. ``write_more`` writes further files.
+    grade. Citations of search ``reports`` have the date of their publication. ``write_more`` writes further files from
+    the rows of the corpus and the ids of the claims.
     """
     log = BuildLog(name)
-    headers = headers_of(patents)
-    documents = documents_of(headers)
-    families = len({one.family for one in headers})
+    headers = Headers(patents)
+    documents = headers.documents[headers.documents >= 0]
+    families = len(np.unique(headers.families))
     log.step("families", families, len(documents), f"{families - len(documents)} without a dated text")
     rules = Rules(params.offices, graded, params.last, reports, params.gate == "effective")
-    filed = filing_days(headers, documents, rules)
-    judgements, reasons = usable_citations(citations, headers, documents, rules)
-    # an order that does not depend on that of the input, with one text of a citation in memory at a time
-    judgements.sort(key=_pair_and_category)
-    equal = (group for _, group in groupby(judgements, key=_pair_and_category))
-    judgements = [one for group in equal for one in sorted(group, key=lambda one: repr(one.citation))]
-    log.step("citations", len(citations), len(judgements), counts_note(dict(sorted(reasons.items()))))
-    known = {one.number: one for one in headers}
-    queries = _queries(judgements, known, params, rules, log)
-    chosen = set(queries)
-    judgements = [one for one in judgements if one.query in chosen]
-    corpus = _corpus(judgements, documents.values(), filed, [known[query] for query in queries], params, log)
-    folder, rows = root / name, {number: row for row, number in enumerate(sorted({*corpus, *queries}))}
-    cleaned = DiskList(
-        replace(clean_patent(patents[known[number].position]), description=_NO_DESCRIPTION) for number in rows
-    )
-    texts = Composed(rows, cleaned.__getitem__)
-    layout.write_documents(folder, texts, corpus, queries, judgements, filed)
+    prior_art = days_as_prior_art(headers, rules)
+    usable, reasons = usable_citations(citations, headers, prior_art, rules)
+    log.step("citations", len(citations), len(usable), counts_note(dict(sorted(reasons.items()))))
+    queries = _queries(usable, params, rules, log)
+    judgements = usable.in_order(queries)
+    corpus = _corpus(judgements, documents, prior_art, queries, params, log)
+    rows, folder = headers.in_order(np.concatenate([corpus, queries])), root / name
+    cleaned = DiskList(replace(clean_patent(patents[row]), description=_NO_DESCRIPTION) for row in rows.tolist())
+    texts = Keyed(headers.numbers_of(rows), cleaned)
+    qrels = Composed(judgements.by_query, judgements.grades)
+    early = documents[prior_art[documents] < headers.public[documents]]
+    filed = Keyed(headers.numbers_of(early), [dt.date.fromordinal(day) for day in prior_art[early].tolist()])
+    layout.write_documents(folder, texts, values_of(headers.numbers_of(corpus)), qrels, judgements, filed)
     if graded and (by_claim := _write_claims(folder, texts, judgements, log)):
-        in_corpus = [known[number] for number in corpus]
-        _write_passages(folder, patents, in_corpus, by_claim, params.passages == "all", log)
+        _write_passages(folder, patents, corpus, judgements, by_claim, params.passages == "all", log)
         if write_more:
-            write_more(folder, patents, in_corpus, by_claim, log)
+            write_more(folder, patents, headers, corpus, by_claim, log)
     log.record_files(root, name)
     return log
 
 
-def _pair_and_category(one: Judgement) -> tuple[str, str, str]:
-    return one.query, one.document, one.category
-
-
-def _queries(
-    judgements: Sequence[Judgement], known: Mapping[str, Header], params: Params, rules: Rules, log: BuildLog
-) -> list[str]:
+def _queries(judgements: UsableCitations, params: Params, rules: Rules, log: BuildLog) -> Rows:
     """Draw the queries among the applications with a citation in the window."""
-
-    earliest, latest = params.first or dt.date.min, params.last or dt.date.max
+    headers, rows = judgements.headers, judgements.rows
+    earliest, latest = (params.first or dt.date.min).toordinal(), (params.last or dt.date.max).toordinal()
     unlimited = params.first is None and params.last is None
-
-    def makes_query(one: Judgement) -> bool:
-        inside = earliest <= one.day <= latest if one.day else unlimited
-        return inside and (one.first or not params.first_action) and (not rules.graded or degree(one.category) == "xy")
-
-    cited = sorted({one.query for one in judgements})
-    strata = {one.query: known[one.query].stratum for one in judgements if makes_query(one)}
+    makes_query = np.where(rows["day"] > 0, (earliest <= rows["day"]) & (rows["day"] <= latest), unlimited)
+    if params.first_action:
+        makes_query &= rows["first"]
+    if rules.graded:
+        makes_query &= judgements.is_xy
     report = "search report" if rules.reports else "office action"
     article = "their first" if params.first_action else "a" if rules.reports else "an"
     what = f"an X or Y citation in {article} {report}" if rules.graded else "a citation by the examiner"
     window = f"applications with {what} of the window {params.first or ''} to {params.last or ''}"
-    log.step("queries", len(cited), len(strata), window)
-    if not strata:
-        problem = f"no application has {what} of the window ({len(judgements)} usable citations in all)"
+    found = np.unique(rows["query"][makes_query])
+    log.step("queries", len(np.unique(rows["query"])), len(found), window)
+    if not len(found):
+        problem = f"no application has {what} of the window ({len(rows)} usable citations in all)"
         raise DataError(problem, remedy=_ADD)
-    return sample_queries(strata, params.queries, params.seed, log)
+    strata = TextMap(headers.numbers_of(found), headers.strata.coded(found))
+    return headers.index.rows_of(column(sample_queries(strata, params.queries, params.seed, log)))
 
 
 def _corpus(
-    judgements: Sequence[Judgement],
-    documents: Collection[Header],
-    filed: Mapping[str, dt.date],
-    queries: Sequence[Header],
-    params: Params,
-    log: BuildLog,
-) -> list[str]:
+    judgements: UsableCitations, documents: Rows, prior_art: Rows, queries: Rows, params: Params, log: BuildLog
+) -> Rows:
     """Return the judged documents and a sample of others that a query may find."""
-    latest = max(query.limit or dt.date.min for query in queries)
-    judged = {one.document for one in judgements}
-    public = [one for one in documents if one.public and filed.get(one.number, one.public) < latest]
-    others = fill_up((one.number for one in public), judged, params.documents, params.seed)
+    headers = judgements.headers
+    judged = np.unique(judgements.rows["document"])
+    in_time = documents[prior_art[documents] < headers.limit[queries].max()]
+    chosen = by_itself(headers.numbers_of(judged))
+    others = fill_up(values_of(headers.numbers_of(in_time)), chosen, params.documents, params.seed)
+    filed = "filed" if (prior_art < headers.public)[documents].any() else "public"
     note = (
-        f"{len(judged)} judged; {len(documents) - len(public)} were not {'filed' if filed else 'public'} before the"
-        " latest priority date of a query"
+        f"{len(judged)} judged; {len(documents) - len(in_time)} were not {filed} before the latest priority date of a"
+        " query"
     )
     log.step("corpus", len(documents), len(judged) + len(others), note)
-    return sorted([*judged, *others])
+    return headers.in_order(np.concatenate([judged, headers.index.rows_of(column(others))]))
 
 
-def _write_claims(folder: Path, texts: Mapping[str, Patent], judgements: Sequence[Judgement], log: BuildLog) -> ByClaim:
-    """Write the rejected claims as queries; return the judgements of each."""
+def _write_claims(folder: Path, texts: Mapping[str, Patent], judgements: UsableCitations, log: BuildLog) -> ByClaim:
+    """Write the rejected claims as queries; return the places of the judgements of each."""
     counts: Counter[str] = Counter()
-    found: list[tuple[str, tuple[Judgement, ...]]] = []
-    unjudged: dict[str, tuple[str, ...]] = {}
-    only_a = n_parent = n_other = 0
-    for query, judged_pairs in groupby(judgements, key=lambda one: one.query):
+    documents = judgements.rows["document"]
+    query_of, claim_of = array("i"), array("i")
+    against_it, unjudged = Lists(), Lists()  # places of judgements, and rows of documents
+    citations = iter(judgements.citations)
+    for place, (query, places) in enumerate(judgements.by_query.items()):
         parents = {claim.number: claim.depends_on for claim in texts[query].claims}
-        against: dict[int, list[Judgement]] = {}
-        unspecific: set[str] = set()  # documents cited without a claim
-        for one in judged_pairs:
-            if not one.citation.claims:
+        against: dict[int, list[int]] = {}
+        unspecific: set[int] = set()  # documents cited without a claim
+        for one, citation in zip(range(places.start, places.stop), citations, strict=False):
+            if not citation.claims:
                 counts["citations without a claim"] += 1
-                unspecific.add(one.document)
-            for claim in one.citation.claims:
+                unspecific.add(int(documents[one]))
+            for claim in citation.claims:
                 if claim in parents:
                     against.setdefault(claim, []).append(one)
                 else:
                     counts["rejected claims that the application did not have as filed"] += 1
         for claim, group in against.items():
-            if all(degree(one.category) != "xy" for one in group):
-                only_a += 1
+            if not judgements.is_xy[group].any():
+                counts["claims with A citations only"] += 1
                 continue
-            found.append((claim_id := layout.numbered_id(query, claim), tuple(group)))
-            cited = {one.document for one in group}
-            parent = {one.document for above in ancestors(parents, claim) for one in against.get(above, ())} - cited
-            other = unspecific - parent - cited
-            n_parent += len(parent)
-            n_other += len(other)
-            if parent or other:
-                unjudged[claim_id] = (*parent, *other)
-    counts["claims with A citations only"] = only_a
-    counts["documents of a parent claim, unjudged"] = n_parent
-    counts["documents cited without a claim, unjudged"] = n_other
-    by_claim = dict(sorted(found))
-    log.step("claims", len(judgements), len(by_claim), counts_note(counts))
+            cited = set(documents[group].tolist())
+            above = [one for parent in ancestors(parents, claim) for one in against.get(parent, ())]
+            of_parent = set(documents[above].tolist()) - cited
+            unspecific_only = unspecific - of_parent - cited
+            counts["documents of a parent claim, unjudged"] += len(of_parent)
+            counts["documents cited without a claim, unjudged"] += len(unspecific_only)
+            query_of.append(place)
+            claim_of.append(claim)
+            against_it.append(group)
+            unjudged.append(of_parent | unspecific_only)
+    ids = column(map(layout.numbered_id, values_of(judgements.queries.take(pa.array(query_of, pa.int32()))), claim_of))
+    order = pc.sort_indices(ids).to_numpy()
+    rows = Keyed(ids.take(pa.array(order)), order)
+
+    def grades_of(row: int) -> dict[str, int]:
+        others = set(documents[judgements.of_query(query_of[row])].tolist()).difference(unjudged[row].tolist())
+        irrelevant = judgements.headers.numbers_of(np.array(list(others), np.int32)).to_pylist()
+        return dict(sorted((dict.fromkeys(irrelevant, 0) | judgements.grades(against_it[row])).items()))
+
+    by_claim = Composed(rows, against_it.__getitem__)
+    log.step("claims", len(judgements), len(by_claim), counts_note(dict(sorted(counts.items()))))
     if by_claim:
-        layout.write_claims(folder, texts, by_claim, judgements, unjudged)
-        _log_locations(judgements, log)
+        of_claim = Composed(by_claim, lambda places: [judgements[place] for place in places.tolist()])
+        layout.write_claims(folder, texts, Composed(rows, grades_of), of_claim)
+        _log_locations(judgements.citations, log)
     return by_claim
 
 
 def _write_passages(
     folder: Path,
     patents: Sequence[Patent],
-    corpus: Sequence[Header],
+    corpus: Rows,
+    judgements: UsableCitations,
     by_claim: ByClaim,
     every_document: bool,
     log: BuildLog,
 ) -> None:
     """Write the paragraphs of the judged documents, or of all, as documents."""
-    judged = {one.document for group in by_claim.values() for one in group}
-    positions = {one.number: one.position for one in corpus if every_document or one.number in judged}
-    named: dict[str, set[int]] = {}
-    for one in chain.from_iterable(by_claim.values()):
-        named.setdefault(one.document, set()).update(paragraphs_in(one.citation.passages))
-    paragraphs: dict[str, tuple[int, ...]] = {}  # the cited ones of each document with numbered paragraphs
-    n_paragraphs = 0
-    for number, row in positions.items():
-        if numbered := layout.numbered_paragraphs(patents[row]).keys():
-            n_paragraphs += len(numbered)
-            paragraphs[number] = tuple(named.pop(number, set()) & numbered)
-    passages, unnamed = _cited_paragraphs(by_claim, paragraphs)
+    documents = judgements.rows["document"]
+    judged = np.zeros(len(judgements), bool)
+    for places in by_claim.values():
+        judged[places] = True
+    of_document, with_paragraphs, n_paragraphs = RowsOf(documents), array("i"), 0
+    cited, list_of = Lists(), np.full(len(judgements), -1, np.int32)  # cited paragraphs, and their list by judgement
+    for row in (corpus if every_document else corpus[np.isin(corpus, documents[judged])]).tolist():
+        numbered = layout.numbered_paragraphs(patents[row]).keys()
+        if not numbered:
+            continue
+        with_paragraphs.append(row)
+        n_paragraphs += len(numbered)
+        for place in filter(judged.__getitem__, of_document(row)):
+            one = judgements[place]
+            # a citation of another publication of the family names paragraphs of that one
+            named = paragraphs_in(one.citation.passages) if one.citation.cited == one.document else ()
+            if not numbered.isdisjoint(named):
+                list_of[place] = len(cited)
+                cited.append(number for number in named if number in numbered)
+    qrels = _graded_paragraphs(judgements, by_claim, cited, list_of)
     note = (
-        f"claims with a cited paragraph; of {n_paragraphs} numbered paragraphs of {len(paragraphs)} documents;"
-        f" {unnamed} citations name none of them"
+        f"claims with a cited paragraph; of {n_paragraphs} numbered paragraphs of {len(with_paragraphs)} documents;"
+        f" {int(judged.sum()) - len(cited)} citations name none of them"
     )
-    log.step("passages", len(by_claim), len(passages), note)
-    if passages:
-        texts = (
-            (number, layout.numbered_paragraphs(patents[row]))
-            for number, row in sorted(positions.items())
-            if number in paragraphs
-        )
-        layout.write_passages(folder, texts, passages)
+    log.step("passages", len(by_claim), len(qrels), note)
+    if qrels:
+        numbers = judgements.headers.numbers
+        texts = ((numbers[row].as_py(), layout.numbered_paragraphs(patents[row])) for row in with_paragraphs)
+        layout.write_passages(folder, texts, qrels)
+
+
+def _graded_paragraphs(
+    judgements: UsableCitations, by_claim: ByClaim, cited: Lists, list_of: Rows
+) -> Mapping[str, dict[str, int]]:
+    """Return the grades of cited paragraphs by claim, from a temporary file; some are more than background."""
+    grades: DiskList[dict[str, int]] = DiskList()
+
+    def claims() -> Iterator[str]:
+        for claim, places in by_claim.items():
+            found: dict[str, int] = {}
+            for place in places[list_of[places] >= 0].tolist():
+                one = judgements[place]
+                for number in cited[list_of[place]].tolist():
+                    key = layout.numbered_id(one.document, number)
+                    found[key] = max(one.grade, found.get(key, 0))
+            if max(found.values(), default=0) > CATEGORIES["A"].gain:
+                grades.append(found)
+                yield claim
+
+    return Keyed(column(claims()), grades)
 
 
 def ancestors(parents: Mapping[int, Sequence[int]], claim: int) -> set[int]:
@@ -304,38 +330,14 @@ def ancestors(parents: Mapping[int, Sequence[int]], claim: int) -> set[int]:
     return found - {claim}
 
 
-def _log_locations(judgements: Sequence[Judgement], log: BuildLog) -> None:
+def _log_locations(citations: Iterable[Citation], log: BuildLog) -> None:
     """Log what the passages of citations name, and the share that names paragraphs."""
     found: Counter[str] = Counter()
-    for one in judgements:
-        if one.citation.passages:
-            named = {location.unit for passage in one.citation.passages for location in locations_in(passage)}
+    for citation in citations:
+        if citation.passages:
+            named = {location.unit for passage in citation.passages for location in locations_in(passage)}
             units = (f"{unit}s" for unit in ("paragraph", "column", "page") if unit in named)
             found[next(units, "neither paragraph, column nor page")] += 1
     share = found["paragraphs"] / max(1, found.total())
     note = f"citations with passages, {share:.0%} of them with paragraphs: {counts_note(dict(sorted(found.items())))}"
     log.step("locations", found.total(), found["paragraphs"], note)
-
-
-def _cited_paragraphs(
-    by_claim: ByClaim, paragraphs: Mapping[str, Collection[int]]
-) -> tuple[Mapping[str, dict[str, int]], int]:
-    """Return grades of cited paragraphs by claim, from a temporary file, and the citations that name none."""
-    grades: DiskList[dict[str, int]] = DiskList()
-    rows: dict[str, int] = {}
-    unnamed: set[Judgement] = set()
-    for claim, group in by_claim.items():
-        judged: dict[str, int] = {}
-        for one in group:
-            # a citation of another publication of the family names paragraphs of that one
-            numbered = paragraphs.get(one.document, ()) if one.citation.cited == one.document else ()
-            numbers = [number for number in paragraphs_in(one.citation.passages) if number in numbered]
-            if not numbers:
-                unnamed.add(one)
-            for number in numbers:
-                key = layout.numbered_id(one.document, number)
-                judged[key] = max(one.grade, judged.get(key, 0))
-        if max(judged.values(), default=0) > CATEGORIES["A"].gain:
-            rows[claim] = len(grades)
-            grades.append(judged)
-    return Composed(rows, grades.__getitem__), len(unnamed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from random import Random
 from typing import TypeVar
 
@@ -33,7 +33,7 @@ def random_key(seed: int, *words: str) -> int:
     return int.from_bytes(digest, "big")
 
 
-def fill_up(keys: Iterable[str], chosen: Set[str], total: int | None, seed: int) -> list[str]:
+def fill_up(keys: Iterable[str], chosen: Collection[str], total: int | None, seed: int) -> list[str]:
     """Return keys that are not chosen: as many as are missing to the total, by hash; all if it is None."""
     others = [key for key in keys if key not in chosen]
     if total is None:

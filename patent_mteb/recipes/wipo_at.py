@@ -29,13 +29,12 @@ from __future__ import annotations
 
 import json
 import random
-from array import array
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +52,7 @@ from patent_mteb.patents.records import Citation, Description, Label, Patent
 from patent_mteb.patents.text import clean_patent, text_key
 from patent_mteb.patents.text_columns import (
     Digests,
+    Few,
     Groups,
     Keyed,
     Rows,
@@ -80,7 +80,6 @@ from patent_mteb.recipes.parameters import Positive, Share
 from patent_mteb.recipes.sampling import sample_queries, stratum
 from patent_mteb.recipes.steps import MATCH_THEM, BuildLog, Filter, Funnel, Need, counts_note
 
-_Value = TypeVar("_Value")
 VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull", "DWPITA")
 
 _EXPERT = ["title", "detailed_description", "novelty", "use", "advantage", "technology_focus"]
@@ -88,28 +87,6 @@ DWPI_FIELDS = tuple(f"dwpi_{name}" for name in _EXPERT)
 PUBLIC_FIELDS = ("claim1", "abstract", "title", "keywords")
 _SECTIONS = tuple(dict.fromkeys(section for view in VIEWS for section in views.VIEW_SECTIONS[view]))
 _NO_DESCRIPTION = Description()
-
-
-class _Few(Generic[_Value]):
-    """A column of few distinct values."""
-
-    def __init__(self) -> None:
-        self.values: list[_Value] = []
-        self._codes: dict[_Value, int] = {}
-        self.codes = array("i")
-
-    def append(self, value: _Value) -> None:
-        code = self._codes.setdefault(value, len(self.values))
-        if code == len(self.values):
-            self.values.append(value)
-        self.codes.append(code)
-
-    def __getitem__(self, row: int) -> _Value:
-        return self.values[self.codes[row]]
-
-    def map(self, rows: Rows, function: Callable[[_Value], Any]) -> NDArray[Any]:
-        """Apply a function to the values of rows."""
-        return np.array([function(value) for value in self.values])[np.frombuffer(self.codes, np.int32)[rows]]
 
 
 class Columns:
@@ -123,14 +100,14 @@ class Columns:
     def __init__(self, patents: Sequence[Patent]) -> None:
         self.outlines = publications(patents)
         self.texts: list[Patent] | DiskList[Patent] = [] if isinstance(patents, list | tuple) else DiskList()
-        self.jurisdiction, self.stratum = _Few[str](), _Few[str]()
-        self.labels, self.sections = _Few[tuple[Label, ...]](), _Few[frozenset[str]]()
+        self.jurisdiction, self.strata = Few[str](), Few[str]()
+        self.labels, self.sections = Few[tuple[Label, ...]](), Few[frozenset[str]]()
         self.text_digests, self.twin_digests, self.fields_digests = (Digests() for _ in range(3))
         for patent in patents:
             cleaned = replace(clean_patent(patent), description=_NO_DESCRIPTION, translations=())
             fields = field_texts(cleaned, (*DWPI_FIELDS, *PUBLIC_FIELDS))
             self.jurisdiction.append(cleaned.filing_jurisdiction or cleaned.jurisdiction)
-            self.stratum.append("\0".join(stratum(cleaned)))
+            self.strata.append("\0".join(stratum(cleaned)))
             self.labels.append(cleaned.labels)
             self.sections.append(frozenset(name for name in _SECTIONS if views.SECTIONS[name](cleaned).strip()))
             self.text_digests.append(text_key(cleaned.family_id, views.VIEWS["TAC"](cleaned)))
@@ -205,10 +182,7 @@ class Documents(Sequence[Document]):
 
     def strata(self) -> Mapping[str, str]:
         """Return year and IPC section by number."""
-        codes = np.frombuffer(self.columns.stratum.codes, np.int32)[self.rows]
-        return TextMap(
-            self.publications.numbers, pa.DictionaryArray.from_arrays(codes, column(self.columns.stratum.values))
-        )
+        return TextMap(self.publications.numbers, self.columns.strata.coded(self.rows))
 
 
 def view_texts(patent: Patent, names: Sequence[str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.matching import match
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes import patentmap
-from patent_mteb.recipes.open_citations import Rules, documents_of, headers_of, usable_citations
+from patent_mteb.recipes.open_citations import Headers, Rules, days_as_prior_art, usable_citations
 from patent_mteb.recipes.patentmap import GAINS, strongest_type
 from patent_mteb.recipes.steps import BuildLog
 
@@ -71,10 +71,14 @@ def test_inspect_counts_it_so(category):
     assert count_categories([cited(category)]) == {(TABLE[category][0] or ("other" if category else "")): 1}
 
 
+def judged(citations, patents):
+    headers, rules = Headers(patents), Rules((), True, None)
+    return usable_citations(citations, headers, days_as_prior_art(headers, rules), rules)
+
+
 @pytest.mark.parametrize("category", TABLE)
 def test_the_open_benchmarks_judge_it_so(category):
-    names = headers_of([OLD, NEW])
-    found, counts = usable_citations([cited(category)], names, documents_of(names), Rules((), True, None))
+    found, counts = judged([cited(category)], [OLD, NEW])
     name, gain, _ = TABLE[category]
     assert [(one.category, one.grade) for one in found] == ([(name, gain)] if name else [])
     assert counts == ({} if name else {"citations without a letter X, Y or A": 1})
@@ -108,10 +112,8 @@ def test_unknown_categories_are_ignored_everywhere_and_counted(category):
         with pytest.raises(ValueError, match="unknown letter"):
             read(category)
     assert count_categories([cited(category)]) == {"other": 1}
-    names, log = headers_of([OLD, NEW, NEXT]), BuildLog("PatentMap")
-    found, counts = usable_citations(
-        [cited(category), cited("Y", "US3A1")], names, documents_of(names), Rules((), True, None)
-    )
+    log = BuildLog("PatentMap")
+    found, counts = judged([cited(category), cited("Y", "US3A1")], [OLD, NEW, NEXT])
     assert [one.category for one in found] == ["Y"]
     assert counts == {"citations with a category that no search report uses": 1}
     known = {patent.publication_number: patent for patent in (OLD, NEW, NEXT)}

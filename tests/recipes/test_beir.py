@@ -129,7 +129,7 @@ def test_ids_that_a_qrels_file_cannot_carry_are_refused(tmp_path):
         write_beir(tmp_path, CORPUS, QUERIES, {"q1": {"d\r1": 1}})
     with pytest.raises(DataError, match="tab or a line break"):
         write_qrels(tmp_path / "test.tsv", {"q\n1": {"d1": 1}})
-    assert not list(tmp_path.iterdir())
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 def test_read_parquet_names_a_missing_column(tmp_path):

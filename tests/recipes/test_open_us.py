@@ -14,7 +14,7 @@ from patent_mteb.patents.on_disk import DiskList, stored
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.beir import read_beir
-from patent_mteb.recipes.open_citations import Rules, as_filed, documents_of, headers_of, usable_citations
+from patent_mteb.recipes.open_citations import Headers, Rules, days_as_prior_art, usable_citations
 
 RULES = ("first=2021-01-01", "last=2023-12-31", "match=family")
 
@@ -112,9 +112,13 @@ def test_samples_depend_on_numbers_only_and_records_may_be_in_files(tmp_path):
 
 def test_the_application_as_filed_is_the_first_publication_before_grant():
     def of_publications(patents):
-        headers = headers_of(patents)
-        first = as_filed(headers)
-        return {one.number: first[one.application].number for one in headers if one.application in first}
+        headers = Headers(patents)
+        first = headers.filed[headers.applications]
+        return {
+            patents[row].publication_number: patents[one].publication_number
+            for row, one in enumerate(first)
+            if one >= 0
+        }
 
     found = of_publications(world.PATENTS)
     assert found["US11500001B2"] == found[Q1] == Q1
@@ -134,8 +138,7 @@ def test_a_document_is_the_first_publication_of_its_family_with_a_date_and_a_tex
         Patent("US2010000003A1", "WITHOUT TEXT", title="Pump", **day),
         Patent("US2010000004A1", "WITHOUT DATE", **text),
     ]
-    found = documents_of(headers_of(patents))
-    assert {family: document.number for family, document in found.items()} == {"F": "US2012000001A1"}
+    assert [row for row in Headers(patents).documents if row >= 0] == [2]
 
 
 @pytest.mark.parametrize(
@@ -153,24 +156,23 @@ def test_rules_on_days_of_documents_and_of_citations_without_a_date(rules, count
         days = {"priority_date": dt.date.fromisoformat(filed), "publication_date": dt.date.fromisoformat(public)}
         return Patent(number, family, abstract="A pump.", **days)
 
-    headers = headers_of(
-        [
-            patent("US2020000001A1", "QUERY", "2019-01-01", "2020-06-01"),
-            patent("US2017000001A1", "EARLY", "2015-12-01", "2017-06-01"),
-            patent("US2019000001A1", "FILED", "2017-12-01", "2019-06-01"),  # public after the query's priority
-            patent("US2021000001A1", "LATER", "2019-06-01", "2020-12-01"),
-        ]
-    )
-    citations = [Citation("US2020000001A1", header.number, "X") for header in headers[1:]]
-    found, counts = usable_citations(citations, headers, documents_of(headers), rules)
-    families = {header.number: header.family for header in headers}
+    patents = [
+        patent("US2020000001A1", "QUERY", "2019-01-01", "2020-06-01"),
+        patent("US2017000001A1", "EARLY", "2015-12-01", "2017-06-01"),
+        patent("US2019000001A1", "FILED", "2017-12-01", "2019-06-01"),  # public after the query's priority
+        patent("US2021000001A1", "LATER", "2019-06-01", "2020-12-01"),
+    ]
+    headers = Headers(patents)
+    citations = [Citation("US2020000001A1", one.publication_number, "X") for one in patents[1:]]
+    found, counts = usable_citations(citations, headers, days_as_prior_art(headers, rules), rules)
+    families = {one.publication_number: one.family_id for one in patents}
     assert [families[one.document] for one in found] == counted and sum(counts.values()) == 3 - len(counted)
     assert {one.day for one in found} == {day} and {one.first for one in found} == {day is not None}
 
 
 def test_ids_that_a_qrels_file_cannot_carry_are_refused(tmp_path):
     with pytest.raises(DataError, match="tab or a line break"):
-        layout.write_documents(tmp_path, {"US1\tA": world.PATENTS[0]}, ["US1\tA"], [], [])
+        layout.write_documents(tmp_path, {"US1\tA": world.PATENTS[0]}, ["US1\tA"], {}, [])
     with pytest.raises(DataError, match="tab or a line break"):
         layout.write_passages(tmp_path, [], {"US1\n#1": {"US2#1": 1}})
     assert not (tmp_path / "corpus.jsonl").exists()

@@ -50,7 +50,7 @@ def test_documents_of_a_parent_claim_are_unjudged_for_its_dependents(built):
         citation(1, D6, "X", ()),  # against claims that the source does not name
     ]
     task, notes = built(citations, with_changes(**{Q1: {"claims": claims}}), "ClaimToTAC")
-    assert "3 documents of a parent claim, unjudged; 4 documents cited without a claim, unjudged" in notes["claims"]
+    assert "4 documents cited without a claim, unjudged; 3 documents of a parent claim, unjudged" in notes["claims"]
     assert task.tables.qrels == {
         f"{Q1}#1": {D1: 3, D2: 0, D3: 0, D7: 0},  # what only dependents needed is not relevant to the parent
         f"{Q1}#2": {D2: 2, D3: 0, D7: 0},
