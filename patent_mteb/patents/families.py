@@ -277,7 +277,7 @@ class Publications:
         families = values_of(self._families.take(pa.array(self.own[listed])))
         stated = np.zeros(len(self.names), bool)
         for publication, family, *numbers in zip(
-            values_of(pa.array(listed)),
+            values_of(listed),
             families,
             values_of(self.names.take(pa.array(listed))),
             self._written(listed),

@@ -267,7 +267,7 @@ def _each(
     Passages are dropped if the matched record is another publication than the cited one.
     """
     seen: set[bytes] = set()
-    for number, has_others in zip(values_of(pa.array(between)), values_of(pa.array(several)), strict=True):
+    for number, has_others in zip(values_of(between), values_of(several), strict=True):
         citing, cited = (ends.numbers[int(row[number])].as_py() for row in ends.row)
         link = replace(citations[number], citing=citing, cited=cited)
         if ends.needs[1][number]:

@@ -33,6 +33,7 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -182,7 +183,12 @@ class _Base:
     __slots__: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple([getattr(self, name) for name in self.__slots__])
+        return type(self), _getter(self.__slots__)(self)
+
+
+@cache
+def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    return attrgetter(*names)
 
 
 def row_of(record: Any) -> Any:

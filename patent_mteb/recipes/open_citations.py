@@ -217,7 +217,7 @@ class UsableCitations(Sequence[Judgement]):
         as_before[1:] = keys[1:] == keys[:-1]
         for run in split_runs(np.arange(len(rows)), as_before):
             rows[run] = sorted(rows[run], key=lambda row: repr(self.citations[int(row["citation"])]))
-        citations = stored_like((self.citations[place] for place in rows["citation"].tolist()), like=self.citations)
+        citations = stored_like((self.citations[place] for place in values_of(rows["citation"])), like=self.citations)
         rows["citation"] = np.arange(len(rows))
         return UsableCitations(self.headers, citations, rows, self._statutes)
 

@@ -90,7 +90,7 @@ def write_languages(
     kinds = [(kind, language) for kind in KINDS for language in LANGUAGES]
     place_of = {one: np.full(len(patents), -1, np.int32) for one in kinds}  # in the buffer, by document
     buffer: DiskList[str] = DiskList()
-    for row in members.tolist():
+    for row in values_of(members):
         patent = patents[row]
         for kind in KINDS:
             for language, text in texts_of(patent, kind):
@@ -106,13 +106,13 @@ def write_languages(
             numbers = values_of(headers.numbers_of(found))
             rows = (
                 {"_id": text_id(number, language), "title": "", "text": buffer[place]}
-                for number, place in zip(numbers, places[found].tolist(), strict=True)
+                for number, place in zip(numbers, values_of(places[found]), strict=True)
             )
             write_jsonl(folder / text_folder(kind, language) / "corpus.jsonl", rows)
     queries = headers.in_order(headers.index.rows_of(coded(map(layout.document_of, claims)).dictionary))
     languages = (
         {"_id": number, "claims": patents[row].languages.claims}
-        for number, row in zip(values_of(headers.numbers_of(queries)), queries.tolist(), strict=True)
+        for number, row in zip(values_of(headers.numbers_of(queries)), values_of(queries), strict=True)
     )
     write_rows(folder / "languages.parquet", languages, _QUERIES)
     note = "; ".join(f"{number} {what}" for what, number in sorted(counts.items()))

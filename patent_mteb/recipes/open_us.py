@@ -150,11 +150,11 @@ def build_as(
     judgements = usable.in_order(queries)
     corpus = _corpus(judgements, documents, prior_art, queries, params, log)
     rows, folder = headers.in_order(np.concatenate([corpus, queries])), root / name
-    cleaned = DiskList(replace(clean_patent(patents[row]), description=_NO_DESCRIPTION) for row in rows.tolist())
+    cleaned = DiskList(replace(clean_patent(patents[row]), description=_NO_DESCRIPTION) for row in values_of(rows))
     texts = Keyed(headers.numbers_of(rows), cleaned)
     qrels = Composed(judgements.by_query, judgements.grades)
     early = documents[prior_art[documents] < headers.public[documents]]
-    filed = Keyed(headers.numbers_of(early), [dt.date.fromordinal(day) for day in prior_art[early].tolist()])
+    filed = Keyed(headers.numbers_of(early), [dt.date.fromordinal(day) for day in values_of(prior_art[early])])
     layout.write_documents(folder, texts, values_of(headers.numbers_of(corpus)), qrels, judgements, filed)
     if graded and (by_claim := _write_claims(folder, texts, judgements, log)):
         _write_passages(folder, patents, corpus, judgements, by_claim, params.passages == "all", log)
@@ -273,7 +273,7 @@ def _write_passages(
         judged[places] = True
     of_document, with_paragraphs, n_paragraphs = RowsOf(documents), array("i"), 0
     cited, list_of = Lists(), np.full(len(judgements), -1, np.int32)  # cited paragraphs, and their list by judgement
-    for row in (corpus if every_document else corpus[np.isin(corpus, documents[judged])]).tolist():
+    for row in values_of(corpus if every_document else corpus[np.isin(corpus, documents[judged])]):
         numbered = layout.numbered_paragraphs(patents[row]).keys()
         if not numbered:
             continue

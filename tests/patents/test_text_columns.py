@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 from collections import defaultdict
 
@@ -14,11 +15,14 @@ from scipy.sparse.csgraph import connected_components
 from patent_mteb.patents import text_columns
 from patent_mteb.patents.text_columns import (
     Digests,
+    Few,
     Groups,
     Keyed,
+    Lists,
     RowsOf,
     TextIndex,
     TextMap,
+    by_itself,
     coded,
     coded_in_order,
     codes_of,
@@ -46,6 +50,41 @@ def test_a_column_has_the_texts(of_any_hash):
     assert coded(TEXTS).dictionary.to_pylist() == list(dict.fromkeys(TEXTS))
     assert coded_in_order(coded(TEXTS)).dictionary.to_pylist() == sorted(set(TEXTS))
     assert list(values_of(column(()))) == list(values_of(coded_in_order(()))) == []
+
+
+@pytest.mark.parametrize("size", [2, 10_000])
+def test_values_are_those_of_the_array(size, monkeypatch):
+    monkeypatch.setattr(text_columns, "_AT_ONCE", size)
+    days = [dt.date(1, 1, 1), None, dt.date(9999, 12, 31)]
+    for values in (days, ["a", None, "a"], [3, None, 2**40], [[1], None, []], [True, False, True], []):
+        one = pa.array(values)
+        assert list(values_of(one)) == list(values_of(pa.chunked_array([one[:1], one[1:]], one.type))) == values
+        coded_values = (
+            list(values_of(one.dictionary_encode())) if values and not isinstance(values[0], list) else values
+        )
+        assert coded_values == values
+    assert list(values_of(np.arange(5))) == [0, 1, 2, 3, 4]
+
+
+def test_few_values_and_lists_of_numbers():
+    few, lists = Few(), Lists()
+    for value in ("b", "a", "b", ""):
+        few.append(value)
+    rows = np.array([3, 0, 1, 2], np.int32)
+    assert (few[2], few.values, few.codes(rows).tolist()) == ("b", ["b", "a", ""], [2, 0, 1, 0])
+    assert few.coded(rows).to_pylist() == ["", "b", "a", "b"]
+    assert few.map(rows, len).tolist() == [0, 1, 1, 1]
+    assert [few.code("a"), few.code("new"), few.values[-1]] == [1, 3, "new"]
+    few.append("new")  # after its codes were read
+    for numbers in ([5, 1], [], [7]):
+        lists.append(numbers)
+    assert [one.tolist() for one in lists] == [[5, 1], [], [7]] and len(lists) == 3
+    assert lists[np.int32(2)].dtype == np.int32
+
+
+def test_texts_by_themselves(of_any_hash):
+    texts = list(dict.fromkeys(TEXTS))
+    assert dict(by_itself(texts)) == dict(zip(texts, texts, strict=True)) and "none" not in by_itself(texts)
 
 
 def test_an_index_finds_all_rows_in_order(of_any_hash):
