@@ -112,7 +112,7 @@ def readable(path: Path) -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise DataError("the file is missing", path=path, remedy=LAYOUT) from error
+        raise DataError("the file is missing", path=path, remedy=f"correct the path, or {LAYOUT} of data") from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise DataError(
