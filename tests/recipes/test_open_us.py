@@ -12,6 +12,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.on_disk import DiskList, stored
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.recipes import graph
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.beir import read_beir
 from patent_mteb.recipes.open_citations import Headers, Rules, days_as_prior_art, usable_citations
@@ -157,17 +158,42 @@ def test_rules_on_days_of_documents_and_of_citations_without_a_date(rules, count
         return Patent(number, family, abstract="A pump.", **days)
 
     patents = [
-        patent("US2020000001A1", "QUERY", "2019-01-01", "2020-06-01"),
-        patent("US2017000001A1", "EARLY", "2015-12-01", "2017-06-01"),
         patent("US2019000001A1", "FILED", "2017-12-01", "2019-06-01"),  # public after the query's priority
+        patent("US2017000001A1", "EARLY", "2015-12-01", "2017-06-01"),
         patent("US2021000001A1", "LATER", "2019-06-01", "2020-12-01"),
+        patent("US2020000001A1", "QUERY", "2019-01-01", "2020-06-01"),
     ]
     headers = Headers(patents)
-    citations = [Citation("US2020000001A1", one.publication_number, "X") for one in patents[1:]]
+    citations = [Citation("US2020000001A1", one.publication_number, "X") for one in patents[:3]]
     found, counts = usable_citations(citations, headers, days_as_prior_art(headers, rules), rules)
     families = {one.publication_number: one.family_id for one in patents}
-    assert [families[one.document] for one in found] == counted and sum(counts.values()) == 3 - len(counted)
+    assert sorted(families[one.document] for one in found) == counted and sum(counts.values()) == 3 - len(counted)
     assert {one.day for one in found} == {day} and {one.first for one in found} == {day is not None}
+
+
+@pytest.mark.parametrize("at_once", [2, 10_000])
+def test_only_citations_without_claims_give_their_statutes_to_others_of_the_pair(at_once, monkeypatch):
+    monkeypatch.setattr(graph, "_AT_ONCE", at_once)
+    query, cited, other = (
+        Patent(f"US20{year}000001A1", family, abstract="A pump.", publication_date=dt.date(2000 + year, 1, 1))
+        for year, family in ((20, "Q"), (10, "D"), (11, "E"))
+    )
+    patents = [replace(query, priority_date=dt.date(2019, 1, 1)), cited, other]
+
+    def citation(one, claims=(), statutes=()):
+        return Citation(query.publication_number, one.publication_number, "X", claims=claims, statutes=statutes)
+
+    citations = [
+        citation(cited, (1,)),
+        citation(cited, (), ("103",)),
+        citation(cited, (), ("102",)),
+        citation(cited, (2,), ("101",)),
+        citation(other, (1,)),
+        citation(other, (2,), ("103",)),
+    ]
+    headers, rules = Headers(patents), Rules((), True, None)
+    found, _ = usable_citations(citations, headers, days_as_prior_art(headers, rules), rules)
+    assert [one.statutes for one in found] == [("102", "103"), ("103",), ("102",), ("101",), (), ("103",)]
 
 
 def test_ids_that_a_qrels_file_cannot_carry_are_refused(tmp_path):
