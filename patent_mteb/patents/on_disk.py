@@ -63,7 +63,7 @@ class DiskList(_Stored[_Record]):
         with temporary_files():
             self._file = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the records are needed)
         self._ends = array("q", [0])
-        self._readable = 0  # bytes that are not in the buffer of the writer
+        self._readable = 0  # bytes that have left the buffer of the writer
         for record in records:
             self.append(record)
 

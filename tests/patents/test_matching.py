@@ -88,6 +88,16 @@ def test_dropped_citations_are_counted_and_the_best_category_stays():
         match(citations, WORLD, "docdb")
 
 
+def test_each_citation_of_a_pair_stays_if_it_differs():
+    one = Citation("EP1000000B1", "US8930553B2", "X", claims=(1,), passages=("p. 1",))
+    exact = Citation("EP1000000B1", "US08930553B2", "X", claims=(1,), passages=("p. 1",))
+    citations = [exact, replace(exact, claims=(2,)), exact, one, replace(one, passages=("p. 2",))]
+    links, report = match(citations, WORLD, "kind", joined=False)
+    assert [(link.claims, link.passages) for link in links] == [((1,), ("p. 1",)), ((2,), ("p. 1",)), ((1,), ("p. 2",))]
+    assert {(link.citing, link.cited) for link in links} == {("EP1000000B1", "US08930553B2")}
+    assert (report.links, report.duplicates) == (3, 2)
+
+
 def _naive(citations: list[Citation], world: Collection, by: str) -> tuple[set[tuple[str, str]], list[int]]:
     """Pairs of families' numbers and how many citations need which step, by looking at everything each time."""
     numbers = [patent.publication_number for patent in world.patents]

@@ -58,10 +58,19 @@ def test_every_table_is_the_one_worked_out_by_hand(tmp_path):
         "1 citations after the window",
     ):
         assert reason in notes["citations"]
+    assert notes["queries"].endswith("citation in an office action of the window 2021-01-01 to 2023-12-31")
+    assert notes["corpus"] == "5 judged; 3 were not public before the latest priority date of a query"
     assert "1 rejected claims that the application did not have as filed" in notes["claims"]
     assert "1 documents of a parent claim, unjudged" in notes["claims"]
     assert "9 numbered paragraphs of 3 documents; 3 citations name none of them" in notes["passages"]
     assert notes["locations"] == "citations with passages, 86% of them with paragraphs: 1 columns; 6 paragraphs"
+
+
+@pytest.mark.parametrize("first", range(0, 12, 2))
+def test_any_publication_may_come_first(tmp_path, first):
+    _, place = built(tmp_path, patents=[*world.PATENTS[first:], *world.PATENTS[:first]])
+    tables = read_beir(place)
+    assert (tables.qrels, set(tables.corpus)) == (world.QRELS, {D1, D2, D3, D4, D5, D6, D7})
 
 
 def test_what_is_known_of_each_judgement(tmp_path):
@@ -78,6 +87,8 @@ def test_what_is_known_of_each_judgement(tmp_path):
 
 def test_queries_need_an_office_action_in_the_window(tmp_path):
     _, place = built(tmp_path / "early", ("first=2021-01-01", "last=2021-12-31", "match=family"))
+    assert set(read_beir(place).qrels) == {Q1}
+    _, place = built(tmp_path / "day", ("first=2021-05-01", "last=2021-05-01", "match=family"))
     assert set(read_beir(place).qrels) == {Q1}
     with pytest.raises(DataError, match="no application has an X or Y citation in an office action of the window"):
         built(tmp_path / "none", ("first=2030-01-01", "match=family"))
