@@ -372,31 +372,6 @@ def _first_uses(values: Rows) -> Rows:
     return values[np.sort(rows)]
 
 
-def family_ids(
-    patents: Sequence[Patent],
-    relations: Sequence[Relation] = (),
-    families: Mapping[str, str] | None = None,
-    definition: str = "given",
-) -> Mapping[str, str]:
-    """Return the family of each publication, including publications without a record in relations or ``families``.
-
-    ``families`` (:func:`read_families`) takes precedence over the ``family_id`` of the records. Families that are
-    derived by ``definition`` are named after their first publication number.
-    """
-    return Publications(patents, relations, families).families(_checked(definition))[0]
-
-
-def joined_families(
-    patents: Sequence[Patent], relations: Sequence[Relation] = (), families: Mapping[str, str] | None = None
-) -> tuple[Mapping[str, str], dict[str, int]]:
-    """Return the families by ``joined``, and how many families each of :data:`RULES` joins to another.
-
-    A joined family keeps the alphabetically first id of its families.
-    """
-    found, _, counts = Publications(patents, relations, families).families("joined")
-    return found, counts
-
-
 def _checked(definition: str) -> str:
     if definition not in DEFINITIONS:
         problem = f"unknown definition of a patent family '{definition}'"
@@ -405,7 +380,10 @@ def _checked(definition: str) -> str:
 
 
 def with_joined_families(collection: Collection) -> tuple[Collection, dict[str, int]]:
-    """Apply the definition ``joined``; return also how many families each of :data:`RULES` joins to another."""
+    """Apply the definition ``joined``; return also how many families each of :data:`RULES` joins to another.
+
+    A joined family keeps the alphabetically first id of its families.
+    """
     return _in_families(collection, "joined")
 
 

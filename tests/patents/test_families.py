@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pyarrow as pa
 import pytest
+from family_ids import family_ids, joined_families
 from family_tables import write_families
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -92,7 +93,7 @@ def test_definitions_against_connected_components(seed):
         for group in [per_application[number]]
     }
     for definition, expected in (("application", per_application), ("simple", simple), ("extended", extended)):
-        found = families.family_ids(patents, relations, definition=definition)
+        found = family_ids(patents, relations, definition=definition)
         assert _partition(found, numbers) == _partition(expected, numbers), definition
         assert set(numbers) <= found.keys()
         assert set(found.values()) <= {*NUMBERS}
@@ -105,14 +106,14 @@ def test_given_families_reach_publications_without_a_record():
         Relation("US20130000001A1", "US 8,000,001 B2", "pre-grant"),
         Relation("EP1000000A1", "US6093011A", "member"),
     ]
-    assert families.family_ids(patents, relations, table) == {
+    assert family_ids(patents, relations, table) == {
         "EP1000000A1": "19768124",
         "US20130000001A1": "F2",
         "US6093011A": "19768124",
         "US8000001B2": "F2",
     }
     with pytest.raises(DataError, match="choose among given, joined, application, simple, extended"):
-        families.family_ids(patents, definition="docdb")
+        families.with_families(Collection(patents, []), "docdb")
 
 
 @pytest.mark.parametrize("definition", families.DEFINITIONS)
@@ -167,11 +168,11 @@ def test_a_bad_table_of_families_is_named(tmp_path, table, problem):
 
 def _grouped(patents: list[Patent], relations: list[Relation] = (), table: dict[str, str] | None = None) -> list[str]:
     """Return the joined families of the records as words of their publications; any order must give the same."""
-    found = families.joined_families(patents, relations, table)
+    found = joined_families(patents, relations, table)
     for seed in range(4):
         draw = random.Random(seed)
         shuffled = [draw.sample(list(one), len(one)) for one in (patents, relations)]
-        assert families.joined_families(*shuffled, table) == found
+        assert joined_families(*shuffled, table) == found
     groups: dict[str, list[str]] = {}
     for patent in patents:
         groups.setdefault(found[0][patent.publication_number], []).append(patent.publication_number)
@@ -214,14 +215,14 @@ def _alone(*numbers: str, **fields: str) -> list[Patent]:
 def test_publications_of_one_application_by_number(one, other, same):
     patents = _alone(one, other)
     for definition in ("joined", "application", "simple", "extended"):
-        found = families.family_ids(patents, definition=definition)
+        found = family_ids(patents, definition=definition)
         assert (found[one] == found[other]) == same, definition
     assert _grouped(patents) == sorted([" ".join(sorted([one, other]))] if same else [one, other])
 
 
 def test_all_kinds_of_one_application_are_one_family_and_it_is_counted():
     kinds = _alone("EP3000000A1", "EP3000000A9", "EP3000000B1", "EP3000000B2", "EP3000001A1")
-    found, joined_by = families.joined_families(kinds)
+    found, joined_by = joined_families(kinds)
     assert found == dict.fromkeys([f"EP3000000{kind}" for kind in ("A1", "A9", "B1", "B2")], "EP3000000A1") | {
         "EP3000001A1": "EP3000001A1"
     }
@@ -285,7 +286,7 @@ def test_lists_of_members_that_overlap_are_one_family():
     # as the reader of tables does: the family is named after the first of the list
     patents = [Patent(number, min(number, *members)) for number, members in lists.items()]
     assert _grouped(patents, relations) == ["CN109000001A EP3000000A1 US2018000001A1", "DE102018000001A1"]
-    found, joined_by = families.joined_families(patents, relations)
+    found, joined_by = joined_families(patents, relations)
     assert found["JP2018000001A"] == found["KR20180000001A"] == "CN109000001A"
     assert joined_by == {"application": 0, "priorities": 0, "members": 1}
     # the same lists leave the families of a source as they are
@@ -320,7 +321,7 @@ def test_exactly_the_same_priorities_are_one_family():
         "JP2018000001A",
     ]
     assert _grouped(patents, relations) == expected
-    assert families.joined_families(patents, relations)[1] == {"application": 0, "priorities": 3, "members": 0}
+    assert joined_families(patents, relations)[1] == {"application": 0, "priorities": 3, "members": 0}
 
 
 def test_the_regional_phase_of_a_pct_application_is_of_its_family_by_priorities_only():
@@ -336,7 +337,7 @@ def test_families_of_the_source_are_joined_by_their_applications_only():
     claimed = [Relation(number, "US62600123", "priority") for number in ("EP1000000A1", "US2018000001A1", "CN109000A")]
     patents = [Patent("EP1000000A1", "71"), Patent("EP1000000B1", "72"), Patent("US2018000001A1", "73")]
     assert _grouped(patents, claimed) == ["EP1000000A1 EP1000000B1", "US2018000001A1"]
-    assert families.joined_families(patents)[0]["EP1000000B1"] == "71"
+    assert joined_families(patents)[0]["EP1000000B1"] == "71"
     # one without a family joins the only family with its priorities, and none of two
     alone = Patent("CN109000A", "CN109000A")
     assert _grouped([*patents, alone], claimed) == ["CN109000A", "EP1000000A1 EP1000000B1", "US2018000001A1"]
@@ -344,7 +345,7 @@ def test_families_of_the_source_are_joined_by_their_applications_only():
     # a table of families is the source's as well
     table = {"US2018000001A1": "71", "CN109000A": "80", "KR20180000001A": "80"}
     assert _grouped([*patents, alone], claimed, table) == ["CN109000A", "EP1000000A1 EP1000000B1 US2018000001A1"]
-    assert families.joined_families([alone], claimed, table)[0]["KR20180000001A"] == "80"
+    assert joined_families([alone], claimed, table)[0]["KR20180000001A"] == "80"
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -385,7 +386,7 @@ def test_joined_families_against_connected_components(seed):
             edges.append((f"group {one}", f"group {other}"))
     edges += nodes([(one.number, one.related) for one in lists])
     expected = _components(edges, [])
-    found = families.family_ids(patents, relations, definition="joined")
+    found = family_ids(patents, relations, definition="joined")
     assert _partition(found, numbers) == _partition(
         {number: expected[f"group {per_application[number]}"] for number in numbers}, numbers
     )

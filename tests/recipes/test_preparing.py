@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from family_ids import joined_families
 from family_tables import write_families
 from small_data import TEN_CITATIONS, TEN_PATENTS
 from small_patents import part_of_the_sample
@@ -14,7 +15,6 @@ from small_patents import part_of_the_sample
 from patent_mteb import cli, recipes, sample
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.families import joined_families
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.on_disk import stored
 from patent_mteb.patents.records import Citation, Patent, write_records

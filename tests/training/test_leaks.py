@@ -10,10 +10,10 @@ import open_us_patents as world
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from family_ids import family_ids
 
 from patent_mteb.errors import DataError
 from patent_mteb.experiments import editions
-from patent_mteb.patents.families import family_ids
 from patent_mteb.patents.records import Patent, write_records
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.patenteb import SAMPLE
