@@ -161,7 +161,7 @@ def check_settings(recipe: str, settings: Sequence[str]) -> tuple[Any, ...]:
 _FIXED_MEMORY = 500_000_000
 _BYTES_PER_PUBLICATION = {"wipo_at": 1_700, "dapfam": 1_900, "patenteb": 2_900, "sophia": 3_500, "patentmap": 2_700}
 _BYTES_PER_PUBLICATION |= dict.fromkeys(OPEN_RECIPES, 1_400)
-"""Memory in addition to the fixed amount: PatenTEB, Sophia and PatentMap by growth, others at a million (``docs/scale.md``)."""
+"""Memory in addition to the fixed amount: PatenTEB, Sophia and PatentMap by growth, others at a million."""
 _BYTES_UNMEASURED = 10_000  # an upper estimate for other recipes
 
 
