@@ -2,10 +2,10 @@
 
 import pytest
 from classes import one_of_each
+from family_ids import family_ids
 from messy_tables import CASES, Case
 
 from patent_mteb.errors import DataError
-from patent_mteb.patents.families import family_ids
 from patent_mteb.patents.records import Citation, Patent, Relation, read_records
 from patent_mteb.readers import recognise
 from patent_mteb.readers.importing import import_files
