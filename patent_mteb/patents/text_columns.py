@@ -49,10 +49,15 @@ def coded(texts: Iterable[str]) -> pa.DictionaryArray:
 def coded_in_order(texts: Iterable[str]) -> pa.DictionaryArray:
     """Return texts as numbers of the distinct ones, which are sorted."""
     found = texts if isinstance(texts, pa.DictionaryArray) else coded(texts)
-    order = pc.sort_indices(found.dictionary).to_numpy()
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    return pa.DictionaryArray.from_arrays(rank[codes_of(found)], found.dictionary.take(pa.array(order)))
+    order = pc.sort_indices(found.dictionary)
+    return pa.DictionaryArray.from_arrays(ranks_in(order)[codes_of(found)], found.dictionary.take(order))
+
+
+def ranks_in(order: pa.Array) -> Rows:
+    """Return the place of each row in an order of all rows."""
+    ranks = np.empty(len(order), np.int32)
+    ranks[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+    return ranks
 
 
 def renamed(column: pa.DictionaryArray, names: Mapping[str, str]) -> pa.DictionaryArray:

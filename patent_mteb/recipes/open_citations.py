@@ -25,12 +25,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from patent_mteb.patents.categories import CATEGORIES, UNGRADED, degree, strongest
+from patent_mteb.patents.categories import CATEGORIES, UNGRADED, strongest
 from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.families import by_age
 from patent_mteb.patents.on_disk import publications, stored_like
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.text_columns import Few, Keyed, Rows, TextIndex, coded, codes_of, split_runs, values_of
+from patent_mteb.patents.text_columns import (
+    Few,
+    Keyed,
+    Rows,
+    TextIndex,
+    coded,
+    codes_of,
+    ranks_in,
+    split_runs,
+    values_of,
+)
 from patent_mteb.recipes.graph import ends_of
 from patent_mteb.recipes.sampling import stratum
 
@@ -39,7 +49,7 @@ EXAMINER = "E"  # the category of citations by the examiner where grants are the
 _KIND = re.compile(r"[A-Z]\d?$")
 _NAMES = sorted([*CATEGORIES, EXAMINER])
 _GAINS = np.array([CATEGORIES.get(name, UNGRADED).gain for name in _NAMES], np.int8)
-_IS_XY = np.array([name in CATEGORIES and degree(name) == "xy" for name in _NAMES])
+_IS_XY = np.array([CATEGORIES.get(name, UNGRADED).degree == "xy" for name in _NAMES])
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,19 +122,14 @@ class Headers:
         return TextIndex(self.numbers)
 
     @cached_property
-    def _rank(self) -> Rows:
-        rank = np.empty(len(self.numbers), np.int32)
-        rank[pc.sort_indices(self.numbers).to_numpy()] = np.arange(len(rank), dtype=np.int32)
-        return rank
-
-    def rank(self, rows: Rows) -> Rows:
-        """Return the places of rows in the order of all numbers."""
-        return self._rank[rows]
+    def ranks(self) -> Rows:
+        """The place of each row in the order of all numbers."""
+        return ranks_in(pc.sort_indices(self.numbers))
 
     def in_order(self, rows: Rows) -> Rows:
         """Return the distinct ones among some rows in the order of their numbers."""
         distinct = np.unique(rows)
-        return distinct[np.argsort(self.rank(distinct))]
+        return distinct[np.argsort(self.ranks[distinct])]
 
     def numbers_of(self, rows: Rows) -> pa.LargeStringArray:
         return self.numbers.take(pa.array(rows))
@@ -211,7 +216,7 @@ class UsableCitations(Sequence[Judgement]):
     def in_order(self, queries: Rows) -> UsableCitations:
         """Return the judgements of some queries in the order of query, document and category, then by citation."""
         rows = self.rows[np.isin(self.rows["query"], queries)]
-        ranks = (self.headers.rank(rows[end]) for end in ("document", "query"))
+        ranks = (self.headers.ranks[rows[end]] for end in ("document", "query"))
         rows = rows[np.lexsort((rows["category"], *ranks))]
         keys, as_before = rows[["query", "document", "category"]], np.zeros(len(rows), bool)
         as_before[1:] = keys[1:] == keys[:-1]
