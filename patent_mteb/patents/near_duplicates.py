@@ -8,15 +8,17 @@ qualify, who cites whom and which are sampled. They read the full record from a 
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.corpus import ById
 from patent_mteb.patents.families import age
 from patent_mteb.patents.on_disk import DiskList, only, publications, with_family
 from patent_mteb.patents.records import (
@@ -29,11 +31,18 @@ from patent_mteb.patents.records import (
     TextLanguages,
 )
 from patent_mteb.patents.text import text_key
-from patent_mteb.patents.text_columns import Digests, TextMap, first_of_connected, renamed
+from patent_mteb.patents.text_columns import (
+    Digests,
+    Keyed,
+    TextIndex,
+    TextMap,
+    coded,
+    codes_of,
+    first_of_connected,
+    renamed,
+)
 
 _Texts = TypeVar("_Texts", Description, ExpertSummary, MachineSummaries)
-_Value = TypeVar("_Value")
-_SHARED: dict[object, object] = {}  # one object for each of the few values that the parts of sketches have
 
 
 def sketch(patent: Patent) -> Patent:
@@ -49,11 +58,7 @@ def sketch(patent: Patent) -> Patent:
         description=_marks(patent.description),
         expert=_marks(patent.expert),
         summaries=_marks(patent.summaries),
-        languages=_shared(TextLanguages()),
-        ipc=tuple(map(sys.intern, patent.ipc)),
-        application_date=_shared(patent.application_date),
-        publication_date=_shared(patent.publication_date),
-        priority_date=_shared(patent.priority_date),
+        languages=TextLanguages(),
         **_LEFT_OUT,
     )
 
@@ -64,48 +69,38 @@ _LEFT_OUT: dict[str, Any] = {
 }
 
 
-def _shared(value: _Value) -> _Value:
-    return _SHARED.setdefault(value, value)  # type: ignore[return-value]
-
-
 def _first_letter(text: str) -> str:
     """The first character that is not white space, if there is one."""
     return text.lstrip()[:1] or text[:1]
 
 
 def _mark(text: str) -> str:
-    """A mark for a text, a space for white space. Letters would make too many different values to share."""
+    """A mark for a text, a space for white space."""
     return "x" if text.strip() else text and " "
 
 
 def _claims(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
     """One claim, with a text if any claim has one; its number is 0 if the claims could not be split."""
     first = next((claim for claim in claims if claim.text.strip()), next(iter(claims), None))
-    return () if first is None else _shared((Claim(min(first.number, 1), _mark(first.text)),))
+    return () if first is None else (Claim(min(first.number, 1), _mark(first.text)),)
 
 
 def _marks(texts: _Texts) -> _Texts:
-    return _shared(replace(texts, **{one.name: _mark(getattr(texts, one.name)) for one in fields(texts)}))
+    return replace(texts, **{one.name: _mark(getattr(texts, one.name)) for one in fields(texts)})
 
 
-class Sketched(ById[Patent]):
-    """Sketches of patents by publication number, in the order of the patents."""
+class Sketched(Keyed[Patent]):
+    """Sketches of patents by publication number, in the order of the patents. Both are in temporary files."""
 
-    def __init__(self, patents: Iterable[Patent]) -> None:
-        self._records: DiskList[Patent] = DiskList()
-        self._sketches: list[Patent] = []
-        self._positions: dict[str, int] = {}
-        for patent in patents:
-            self._positions[patent.publication_number] = len(self._records)
-            self._sketches.append(sketch(patent))
-            self._records.append(patent)
-        super().__init__(self._positions)
-
-    def __getitem__(self, number: str) -> Patent:
-        return self._sketches[self._positions[number]]
+    def __init__(self, patents: Sequence[Patent], prepare: Callable[[Patent], Patent] | None = None) -> None:
+        known = publications(patents)
+        self.families = known.families
+        self.records: DiskList[Patent] = DiskList(map(prepare, patents) if prepare else patents)
+        super().__init__(known.numbers, DiskList(map(sketch, self.records)))
 
     def record(self, number: str) -> Patent:
-        return self._records[self._positions[number]]
+        """Return the full record."""
+        return self.records[self.row_of(number)]
 
 
 NEAR_DUPLICATES = {"keep": "stay", "merge": "become one patent family", "drop": "are left out but for the earliest"}
@@ -172,9 +167,11 @@ def citing_near_duplicates(
 
     The nearest neighbour of such a query is its near-duplicate, which is hardly ever relevant.
     """
-    family_of = {patent.publication_number: patent.family_id for patent in publications(patents)}
-    citing = {family_of[link.citing] for link in links}
-    return len(citing & {patent.family_id for group in groups for patent in group}), len(citing)
+    known = publications(patents)
+    rows = TextIndex(known.numbers).rows_of(coded(link.citing for link in links).dictionary)
+    citing = known.families.dictionary.take(pa.array(np.unique(codes_of(known.families)[rows])))
+    alike = pa.array(sorted({patent.family_id for group in groups for patent in group}), citing.type)
+    return int(pc.sum(pc.is_in(citing, alike)).as_py() or 0), len(citing)
 
 
 def leaking_near_duplicates(

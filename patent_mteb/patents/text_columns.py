@@ -158,8 +158,8 @@ def _hashes(texts: pa.LargeStringArray) -> NDArray[np.int64]:
 class Keyed(Mapping[str, _Value]):
     """Values by text, in the order of a column of distinct texts."""
 
-    def __init__(self, column: pa.LargeStringArray, values: Sequence[_Value]) -> None:
-        self.column, self._values = column, values
+    def __init__(self, column: pa.LargeStringArray, by_row: Sequence[_Value]) -> None:
+        self.column, self.by_row = column, by_row
         self._next = 0
 
     @cached_property
@@ -176,10 +176,18 @@ class Keyed(Mapping[str, _Value]):
         self._next = row + 1
         return row
 
-    def __getitem__(self, key: str) -> _Value:
+    def row_of(self, key: str) -> int:
+        """Return the row of a text that has one."""
         if (row := self.row(key)) < 0:
             raise KeyError(key)
-        return self._values[row]
+        return row
+
+    def __getitem__(self, key: str) -> _Value:
+        return self.by_row[self.row_of(key)]
+
+    def at(self, rows: Rows) -> Keyed[_Value]:
+        """Return some rows, in that order."""
+        return Keyed(self.column.take(pa.array(rows)), _Some(self.by_row, rows))
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and self.row(key) >= 0
@@ -194,7 +202,23 @@ class Keyed(Mapping[str, _Value]):
         return _Items(self)
 
     def values(self) -> ValuesView[_Value]:
-        return _Values(self, self._values)
+        return _Values(self, self.by_row)
+
+
+class _Some(Sequence[_Value]):
+    """Some items of a sequence, which is not copied."""
+
+    def __init__(self, items: Sequence[_Value], rows: Rows) -> None:
+        self._items, self._rows = items, rows
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._items[int(self._rows[place])]
+
+    def __iter__(self) -> Iterator[_Value]:
+        return map(self._items.__getitem__, values_of(self._rows))
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 class _Items(ItemsView[str, _Value]):
@@ -275,7 +299,7 @@ class Few(Generic[_Value]):
     def __getitem__(self, row: int) -> _Value:
         return self.values[self._codes[row]]
 
-    def codes(self, rows: Rows) -> Rows:
+    def codes(self, rows: NDArray[np.integer[Any]] | slice = slice(None)) -> Rows:
         return np.frombuffer(self._codes, np.int32)[rows]
 
     def coded(self, rows: Rows) -> pa.DictionaryArray:
@@ -303,6 +327,11 @@ class Lists(Sequence[Rows]):
     def __getitem__(self, place: Any) -> Any:
         return np.array(self._numbers[self._ends[place] : self._ends[place + 1]], np.int32)
 
+    def numbered(self) -> tuple[Rows, Rows]:
+        """Return the place of its list for each number, and the numbers."""
+        places = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self._ends))
+        return places, np.array(self._numbers, np.int32)
+
 
 class RowsOf:
     """The rows of each number in an array, in order."""
@@ -315,6 +344,26 @@ class RowsOf:
         first, last = (int(self._numbers.searchsorted(np.int32(number), side)) for side in ("left", "right"))
         rows: list[int] = self._rows[first:last].tolist()
         return rows
+
+
+class Members(Sequence[list[int]]):
+    """The rows of each distinct text of a column, in the order of the texts."""
+
+    def __init__(self, texts: pa.DictionaryArray) -> None:
+        ordered = coded_in_order(texts)
+        present, numbers = np.unique(codes_of(ordered), return_inverse=True)
+        self.texts: pa.LargeStringArray = ordered.dictionary.take(pa.array(present))
+        self.of_rows = numbers.astype(np.int32)  # the place of the text of each row
+        self._rows = RowsOf(self.of_rows)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._rows(place)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return map(self._rows, range(len(self)))
 
 
 class Groups:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -32,9 +32,10 @@ import pyarrow as pa
 from patent_mteb.files import write_parquet, write_rows
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.claims import claims_text, first_independent_claim
-from patent_mteb.patents.on_disk import DiskList, publications
+from patent_mteb.patents.on_disk import DiskList, keyed_on_disk, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
+from patent_mteb.patents.text_columns import Keyed, Members, Rows, values_of
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.parameters import Count, Positive
 from patent_mteb.recipes.sampling import grouped, sample_others, sample_queries
@@ -199,34 +200,31 @@ _HAS: Mapping[str, Callable[[_Outline], bool]] = {
 }
 
 
-class _Families:
+class _Families(Members):
     """The families of some publications, consolidated on demand from a temporary file."""
 
     def __init__(self, patents: Sequence[Patent]) -> None:
-        self._texts: DiskList[Patent] = DiskList()
-        self._members: dict[str, list[int]] = {}
-        for row, (patent, known) in enumerate(zip(patents, publications(patents), strict=True)):
-            self._texts.append(clean_patent(patent))
-            self._members.setdefault(known.family_id, []).append(row)
+        super().__init__(publications(patents).families)
+        self._patents: DiskList[Patent] = DiskList(map(clean_patent, patents))
+        self._members = Keyed(self.texts, self)
+
+    def patents(self, rows: Iterable[int]) -> list[Patent]:
+        return [self._patents[row] for row in rows]
 
     def columns(self, family: str) -> dict[str, Any]:
-        return consolidate([self._texts[row] for row in self._members[family]])
+        return consolidate(self.patents(self._members[family]))
 
-    def outlines(self) -> dict[str, _Outline]:
-        """Return the outline of each family by its id."""
-        shared: dict[object, Any] = {}
-        found = {}
-        for key in sorted(self._members):
-            members = [self._texts[row] for row in self._members[key]]
+    def outlines(self) -> Iterator[tuple[str, _Outline]]:
+        """Yield each family and its outline."""
+        for key, rows in zip(values_of(self.texts), self, strict=True):
+            members = self.patents(rows)
             columns = consolidate(members)
             claims = next(filter(None, (one.claims for one in _newest_first(members))), ())
             day = columns["earliest_claim_date"]
             ipc3 = tuple(columns["classifications_ipcr_list_first_three_chars_list"])
             texts = frozenset(name for name, (column, _) in _TEXTS.items() if columns[column])
             texts |= {"claim1"} if first_independent_claim(claims) else set()
-            ipc3, texts = (shared.setdefault(value, value) for value in (ipc3, texts))
-            found[key] = _Outline(key, day and dt.date.fromisoformat(day), ipc3, texts)
-        return found
+            yield key, _Outline(key, day and dt.date.fromisoformat(day), ipc3, texts)
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
@@ -235,16 +233,16 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     families = _Families(patents)
     log.step("bronze: publications", len(patents), len(patents))
 
-    outlines = families.outlines()
+    outlines = keyed_on_disk(families.outlines())
     log.step("silver: families", len(patents), len(outlines))
     funnel = Funnel(log, "families", params.require, "silver: ")
-    complete = funnel(outlines, filters_of(NEEDS, params.require, _HAS))
+    complete = outlines.at(funnel(outlines.values(), filters_of(NEEDS, params.require, _HAS)))
 
     graph = family_graph(citations, publications(patents).family_of)
     note = f"pairs of families, either direction; {graph.dropped}"
     log.step("silver: citation links", len(citations), graph.n_pairs, note)
 
-    candidates = list(funnel(complete, _query_filters(complete, graph, params)))
+    candidates = funnel(complete.values(), _query_filters(complete, graph, params))
     draw = random.Random(params.seed)
     queries = _queries(candidates, complete, params, draw, log)
     relations = _relations(queries, complete, graph, params, draw)
@@ -253,7 +251,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     note = f"{n_positive} positive, {len(relations) - n_positive} negative"
     log.step("gold: relations", len(queries), len(relations), note)
     log.step("gold: targets", len(complete), len(targets))
-    unsplit = [key for key in targets if outlines[key].texts & {"claims", "claim1"} == {"claims"}]
+    unsplit = [key for key in targets if complete[key].texts & {"claims", "claim1"} == {"claims"}]
     if unsplit:
         note = "the claims of the others could not be split: they have no text in the view Claim1"
         log.step("gold: with a first claim", len(targets), len(targets) - len(unsplit), note)
@@ -295,14 +293,14 @@ def _query_filters(complete: Mapping[str, _Outline], graph: FamilyGraph, params:
 
 
 def _queries(
-    candidates: Sequence[str], complete: Mapping[str, _Outline], params: Params, draw: random.Random, log: BuildLog
+    candidates: Rows, complete: Keyed[_Outline], params: Params, draw: random.Random, log: BuildLog
 ) -> list[str]:
     """Draw candidates of each IPC3 domain."""
-    domains = grouped(candidates, lambda key: complete[key].ipc3[0])
+    domains = grouped(values_of(candidates), lambda place: complete.by_row[place].ipc3[0])
     queries = sorted(
-        key
-        for _, keys in sorted(domains.items())
-        for key in draw.sample(keys, min(params.queries_per_domain, len(keys)))
+        complete.by_row[place].id
+        for _, places in sorted(domains.items())
+        for place in draw.sample(places, min(params.queries_per_domain, len(places)))
     )
     step = f"gold: {params.queries_per_domain} queries a domain"
     log.step(step, len(candidates), len(queries), f"{len(domains)} IPC3 domains")
@@ -314,11 +312,9 @@ def _queries(
 
 
 def _relations(
-    queries: Sequence[str], complete: Mapping[str, _Outline], graph: FamilyGraph, params: Params, draw: random.Random
+    queries: Sequence[str], complete: Keyed[_Outline], graph: FamilyGraph, params: Params, draw: random.Random
 ) -> list[tuple[str, str, float, str]]:
     """Return (query, target, score, domain relation) of linked and unlinked families."""
-    keys = list(complete)
-    position_of = {key: position for position, key in enumerate(keys)}
     relations: list[tuple[str, str, float, str]] = []
     for query in queries:
         linked = graph.linked(query)
@@ -328,8 +324,9 @@ def _relations(
         if len(complete) <= len(linked) + 1 + params.negatives:
             unlinked = [key for key in complete if key not in judged]
         else:
-            excluded = sorted(position_of[key] for key in judged)
-            unlinked = sorted(sample_others(draw, keys, excluded, params.negatives))
+            excluded = sorted(map(complete.row_of, judged))
+            places = sample_others(draw, len(complete), excluded, params.negatives)
+            unlinked = [complete.column[place].as_py() for place in sorted(places)]
         domains = set(complete[query].ipc3)
         for key in positives:
             relations.append((query, key, 1.0, "OUT" if domains.isdisjoint(complete[key].ipc3) else "IN"))

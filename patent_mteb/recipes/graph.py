@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from patent_mteb.patents.records import Citation
-from patent_mteb.patents.text_columns import Keyed, Rows, TextIndex, TextMap, codes_of, column
+from patent_mteb.patents.text_columns import Keyed, Rows, TextIndex, TextMap, by_itself, codes_of, column
 
 _NONE: frozenset[str] = frozenset()
 _Array = NDArray[np.integer[Any]]
@@ -28,24 +28,30 @@ _AT_ONCE = 10_000
 
 
 class SparseRows(Mapping[str, _Value]):
-    """The links of each family in compressed sparse rows; a value is made of the others of a family on access."""
+    """The links of each key in compressed sparse rows; a value is made of the others of a key on access."""
 
-    def __init__(
-        self, numbers: Mapping[str, int], ones: _Array, others: _Array, value: Callable[[list[Any]], _Value]
-    ) -> None:
-        self._numbers, self._value = numbers, value
+    def __init__(self, keys: Keyed[Any], ones: _Array, others: _Array, value: Callable[[list[Any]], _Value]) -> None:
+        self._keys, self._value = keys, value
         self._others = others[np.argsort(ones, kind="stable")].astype(np.int32)
-        self._ends = np.concatenate([[0], np.cumsum(np.bincount(ones, minlength=len(numbers)))])
+        self._ends = np.concatenate([[0], np.cumsum(np.bincount(ones, minlength=len(keys)))])
 
-    def __getitem__(self, family: str) -> _Value:
-        number = self._numbers[family]
-        others = self._others[self._ends[number] : self._ends[number + 1]].tolist()
+    def others(self, row: int) -> Rows:
+        """Return the others of a row of the keys."""
+        found: Rows = self._others[self._ends[row] : self._ends[row + 1]]
+        return found
+
+    def __getitem__(self, key: str) -> _Value:
+        others = self.others(self._keys.row_of(key)).tolist()
         if not others:
-            raise KeyError(family)
+            raise KeyError(key)
         return self._value(others)
 
+    def __contains__(self, key: object) -> bool:
+        row = self._keys.row(key) if isinstance(key, str) else -1
+        return row >= 0 and len(self.others(row)) > 0
+
     def __iter__(self) -> Iterator[str]:
-        return compress(self._numbers, np.diff(self._ends) > 0)
+        return compress(self._keys, np.diff(self._ends) > 0)
 
     def __len__(self) -> int:
         return int(np.count_nonzero(np.diff(self._ends)))
@@ -88,6 +94,12 @@ def ends_of(citations: Iterable[Citation], publications: TextIndex) -> Iterator[
         yield some, publications.rows_of(citing), publications.rows_of(cited)
 
 
+def each_with_ends(citations: Iterable[Citation], publications: TextIndex) -> Iterator[tuple[Citation, int, int]]:
+    """Yield citations with the rows of the citing and the cited publication, -1 for unknown ones."""
+    for some, citing, cited in ends_of(citations, publications):
+        yield from zip(some, citing.tolist(), cited.tolist(), strict=True)
+
+
 def family_graph(citations: Iterable[Citation], family_of: Mapping[str, str]) -> FamilyGraph:
     """Build the graph from citations between publications, whose families are numbered by their first uses."""
     known = TextMap.of(family_of)
@@ -107,10 +119,10 @@ def family_graph(citations: Iterable[Citation], family_of: Mapping[str, str]) ->
     def neighbours(others: list[int]) -> frozenset[str]:
         return frozenset(names.take(pa.array(others)).to_pylist())
 
-    numbers = Keyed(names, range(len(names)))
+    keys = by_itself(names)
     return FamilyGraph(
-        SparseRows(numbers, citing, cited, neighbours),
-        SparseRows(numbers, cited, citing, neighbours),
+        SparseRows(keys, citing, cited, neighbours),
+        SparseRows(keys, cited, citing, neighbours),
         citing.astype(np.int32),
         cited.astype(np.int32),
         len(edges) - both_ways // 2,

@@ -40,6 +40,7 @@ import logging
 import random
 import re
 import warnings
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, refuse_repeat
@@ -58,8 +61,10 @@ from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.near_duplicates import Sketched
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
+from patent_mteb.patents.text_columns import Few, Keyed, Lists, Rows, codes_of, column, values_of
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.dapfam import tfidf_vectorizer
+from patent_mteb.recipes.graph import SparseRows, each_with_ends
 from patent_mteb.recipes.parameters import Count, Positive, Share
 from patent_mteb.recipes.sampling import grouped, ipc_section
 from patent_mteb.recipes.steps import (
@@ -205,27 +210,24 @@ def more_like_this(texts: Mapping[str, str], queries: Iterable[str], depth: int)
     for start in range(0, len(texts), _TEXTS_AT_ONCE):
         cosines = (vectorizer.transform(islice(remaining, _TEXTS_AT_ONCE)) @ vectors_of_queries).toarray()
         rows = np.arange(start, start + len(cosines))
-        for query, column in zip(best, cosines.T, strict=True):
-            distances, found = map(np.append, best[query], (-column, rows))
+        for query, of_query in zip(best, cosines.T, strict=True):
+            distances, found = map(np.append, best[query], (-of_query, rows))
             first = first_rows(distances, depth)
             best[query] = distances[first], found[first]
-    keys = list(texts)
-    return {query: [keys[row] for row in rows] for query, (_, rows) in best.items()}
+    keys = column(texts)
+    return {query: keys.take(pa.array(rows)).to_pylist() for query, (_, rows) in best.items()}
 
 
 def sharing_subclasses(
-    subclasses: Iterable[tuple[str, tuple[str, ...]]], queries: Mapping[str, tuple[str, ...]]
-) -> dict[str, list[str]]:
-    """Return the publications that share a subclass with each query, in their order (negatives of Table 4)."""
-    queries_of: dict[str, list[str]] = {}
-    for query, codes in queries.items():
-        for code in codes:
-            queries_of.setdefault(code, []).append(query)
-    found: dict[str, list[str]] = {query: [] for query in queries}
-    for key, codes in subclasses:
-        for query in {query for code in codes for query in queries_of.get(code, ())}:
-            found[query].append(key)
-    return found
+    subclasses: Iterable[tuple[str, ...]], queries: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, Rows]:
+    """Return the rows that share a subclass with each query, in order (negatives of Table 4)."""
+    rows_of = {code: array("i") for codes in queries.values() for code in codes}
+    for row, codes in enumerate(subclasses):
+        for code in rows_of.keys() & codes:
+            rows_of[code].append(row)
+    none = np.empty(0, np.int32)
+    return Composed(queries, lambda codes: np.unique(np.concatenate([none, *(rows_of[code] for code in codes)])))
 
 
 DATA_SET = "ZoeYou/downstream"
@@ -291,7 +293,7 @@ SAMPLE = Params(queries=25, small=5, mlt=6, same_subclass=2, ipc_per_year=25, **
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
     """Write ``root/ZoeYou/downstream``."""
     log = BuildLog("PatentMap")
-    known = Sketched(map(clean_patent, patents))
+    known = Sketched(patents, clean_patent)
     log.step("publications", len(patents), len(known))
     failed = []
     for what, write in _TABLES.items():
@@ -312,15 +314,17 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
     cited = _cited(citations, known, "category" in params.require, log)
     chosen = _queries(known, cited, params, log)
     log.step("queries by new second-level citations and IPC section", len(known), len(chosen))
-    keys = sorted(known)
+    order = pc.sort_indices(known.column).to_numpy()
+    in_order = known.at(order)
     depth = params.mlt + len(_family_members(chosen, known)) + max((len(cited[query]) for query in chosen), default=0)
-    texts = Composed({key: key for key in keys}, lambda key: views.VIEWS["TAC"](known.record(key)) or "empty")
+    records = Keyed(known.column, known.records).at(order)
+    texts = Composed(records, lambda patent: views.VIEWS["TAC"](patent) or "empty")
     similar = more_like_this(texts, chosen, depth)
     of_query = {query: _subclasses(known[query]) for query in chosen}
-    same_subclass = sharing_subclasses(((key, _subclasses(known[key])) for key in keys), of_query)
+    same_subclass = sharing_subclasses(map(_subclasses, in_order.values()), of_query)
     for name, number in (("perf200", params.queries), ("perf20", params.small)):
         queries = chosen[:number]
-        pool = _pool(queries, known, cited, similar, same_subclass, params, log, name)
+        pool = _pool(queries, known, in_order, cited, similar, same_subclass, params, log, name)
         folder = root / DATA_SET / name
         write_jsonl(folder / "content" / "queries.json", (_content(known.record(key)) for key in sorted(queries)))
         write_jsonl(folder / "content" / "documents.json", (_content(known.record(key)) for key in sorted(pool)))
@@ -331,36 +335,31 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
         write_text(folder / "mapping" / "gold.json", json.dumps(gold, indent=1) + "\n")
 
 
-def _family_members(queries: Iterable[str], known: Mapping[str, Patent]) -> set[str]:
-    families = {known[query].family_id for query in queries}
-    return {key for key, patent in known.items() if patent.family_id in families}
+def _family_members(queries: Iterable[str], known: Sketched) -> set[str]:
+    codes = codes_of(known.families)
+    members = np.flatnonzero(np.isin(codes, codes[[known.row_of(query) for query in queries]]))
+    return set(known.column.take(pa.array(members)).to_pylist())
 
 
-def _cited(
-    citations: Sequence[Citation], known: Mapping[str, Patent], graded: bool, log: BuildLog
-) -> dict[str, dict[str, str]]:
+def _cited(citations: Sequence[Citation], known: Sketched, graded: bool, log: BuildLog) -> SparseRows[dict[str, str]]:
     """Return ``{citing: {cited: category}}`` with the strongest category of a pair."""
-    cited: dict[str, dict[str, str]] = {}
+    family = codes_of(known.families)
+    ends, types = array("i"), Few[str]()  # for each citation that counts the rows of both ends, and the type
     n_unknown = n_unreadable = n_without = n_used = n_ungraded = 0
-    for citation in citations:
+    for citation, citing, cited in each_with_ends(citations, known.index):
         try:
             strongest = strongest_type(citation.category) or ("" if graded else CITED)
         except ValueError:
             n_unreadable += 1
             continue
-        if citation.citing not in known or citation.cited not in known:
+        if min(citing, cited) < 0:
             n_unknown += 1
-        elif known[citation.citing].family_id == known[citation.cited].family_id or not strongest:
+        elif family[citing] == family[cited] or not strongest:
             n_without += 1
         else:
             n_used += 1
             n_ungraded += strongest == CITED
-            types = cited.setdefault(citation.citing, {})
-            types[citation.cited] = max(
-                strongest,
-                types.get(citation.cited, CITED),
-                key=lambda kind: categories.CATEGORIES.get(kind, UNGRADED).strength,
-            )
+            ends.extend((citing, cited, types.code(strongest)))
     name = "citations X, Y or A" if graded else "citations, with a category or not"
     note = (
         f"{n_unknown} of unknown publications, {n_unreadable} with a category that no search report uses,"
@@ -368,7 +367,20 @@ def _cited(
     )
     log.step(name, len(citations), n_used, note)
     note_ungraded(log, n_ungraded, n_used)
-    return cited
+
+    def strengths(others: Iterable[tuple[int, int]]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for row, code in others:
+            number, kind = known.column[row].as_py(), types.values[code]
+            found[number] = max(kind, found.get(number, CITED), key=_strength)
+        return found
+
+    rows = np.asarray(ends, np.int32).reshape(-1, 3)
+    return SparseRows(known, rows[:, 0], rows[:, 1:], strengths)
+
+
+def _strength(kind: str) -> int:
+    return categories.CATEGORIES.get(kind, UNGRADED).strength
 
 
 def _year(patent: Patent) -> int | None:
@@ -403,9 +415,7 @@ def _bounds(
     ]
 
 
-def _queries(
-    known: Mapping[str, Patent], cited: Mapping[str, Mapping[str, str]], params: Params, log: BuildLog
-) -> list[str]:
+def _queries(known: Sketched, cited: SparseRows[dict[str, str]], params: Params, log: BuildLog) -> list[str]:
     """Draw the queries, at most one of each family, in their order."""
     has = {name: FIELDS[name] for name in ("abstract", "claims", "ipc")}
     dated = "date" in params.require
@@ -416,33 +426,38 @@ def _queries(
         *_bounds("query", params.query_offices, params.query_first_year, params.query_last_year, dated=dated),
         Filter(citing, lambda patent: patent.publication_number in cited, remedy),
     ]
-    qualified = Funnel(log, "publications", params.require, "queries: ")(known, filters)
-    second = {key: {further for direct in cited[key] for further in cited.get(direct, ())} for key in cited}
-    second = {key: further for key, further in second.items() if key in qualified}
-    covered: set[str] = set()
-    drawn: list[str] = []
-    section_of = {key: ipc_section(known[key].ipc) for key in second}
-    per_section = dict.fromkeys(section_of.values(), 0)
-    while second and len(drawn) < params.queries:
-        candidates: Iterable[str] = second
+    qualified = Funnel(log, "publications", params.require, "queries: ")(known.values(), filters)
+    qualified = qualified[pc.sort_indices(known.column.take(pa.array(qualified))).to_numpy()]
+    second = Lists()  # rows of the second-level citations of each
+    for row in values_of(qualified):
+        direct = np.unique(cited.others(row)[:, 0]).tolist()
+        second.append(np.unique(np.concatenate([cited.others(one)[:, 0] for one in direct])))
+    owner, further = second.numbered()
+    covered, left = np.zeros(len(known), bool), np.ones(len(qualified), bool)
+    family = codes_of(known.families)[qualified]
+    section = np.array([ipc_section(known.by_row[row].ipc) for row in values_of(qualified)])
+    per_section, drawn = Counter[str](), list[str]()
+    while left.any() and len(drawn) < params.queries:
+        candidates = left
         if len(drawn) < params.queries / 2:
-            rarest = min(sorted({section_of[key] for key in second}), key=per_section.__getitem__)
-            candidates = [key for key in second if section_of[key] == rarest]
-        best = min(candidates, key=lambda key: (-len(second[key] - covered), key))
-        drawn.append(best)
-        per_section[section_of[best]] += 1
-        covered |= second[best]
-        family = known[best].family_id
-        second = {key: further for key, further in second.items() if known[key].family_id != family}
+            rarest = min(np.unique(section[left]).tolist(), key=per_section.__getitem__)
+            candidates = left & (section == rarest)
+        new = np.bincount(owner, ~covered[further], len(qualified))
+        best = int(np.argmax(np.where(candidates, new, -1)))  # of equals the smallest number
+        drawn.append(known.column[int(qualified[best])].as_py())
+        per_section[str(section[best])] += 1
+        covered[second[best]] = True
+        left = left & (family != family[best])
     return drawn
 
 
 def _pool(
     queries: Sequence[str],
-    known: Mapping[str, Patent],
-    cited: Mapping[str, Mapping[str, str]],
+    known: Sketched,
+    in_order: Keyed[Patent],
+    cited: SparseRows[dict[str, str]],
     similar: Mapping[str, Sequence[str]],
-    same_subclass: Mapping[str, Sequence[str]],
+    same_subclass: Mapping[str, Rows],
     params: Params,
     log: BuildLog,
     name: str,
@@ -454,8 +469,9 @@ def _pool(
     for query in queries:
         forbidden = query_families | set(cited[query])
         negatives["more like this"].update([key for key in similar[query] if key not in forbidden][: params.mlt])
-        same = [key for key in same_subclass[query] if key not in forbidden]
-        negatives["same subclass"].update(draw.sample(same, min(params.same_subclass, len(same))))
+        same = np.setdiff1d(same_subclass[query], [in_order.row_of(key) for key in forbidden], assume_unique=True)
+        places = draw.sample(range(len(same)), min(params.same_subclass, len(same)))
+        negatives["same subclass"].update(in_order.column.take(pa.array(same[places])).to_pylist())
         further = {key for direct in cited[query] for key in cited.get(direct, ())}
         negatives["cited of cited"].update(further - forbidden)
     pool = positives.union(*negatives.values())
@@ -485,12 +501,13 @@ def _classification(known: Sketched, citations: Sequence[Citation], root: Path, 
         *_bounds("ipc", params.ipc_offices, params.ipc_first_year, params.ipc_last_year, dated=dated),
     ]
     funnel = Funnel(log, "publications", [field for field in params.require if field != "ipc"], "IPC classification: ")
-    usable = [patent for _, patent in sorted(funnel(known, filters).items())]
+    usable = funnel(known.values(), filters)
+    usable = usable[pc.sort_indices(known.column.take(pa.array(usable))).to_numpy()]
     draw = random.Random(params.seed)
     chosen = [
-        patent
-        for _, group in sorted(grouped(usable, lambda patent: _year(patent) or 0).items())
-        for patent in draw.sample(group, min(params.ipc_per_year, len(group)))
+        known.by_row[row]
+        for _, group in sorted(grouped(values_of(usable), lambda row: _year(known.by_row[row]) or 0).items())
+        for row in draw.sample(group, min(params.ipc_per_year, len(group)))
     ]
     families = sorted({patent.family_id for patent in chosen})
     draw.shuffle(families)

@@ -41,11 +41,11 @@ def fill_up(keys: Iterable[str], chosen: Collection[str], total: int | None, see
     return sorted(others, key=lambda key: (random_key(seed, "documents", key), key))[: max(total - len(chosen), 0)]
 
 
-def sample_others(draw: Random, keys: Sequence[str], excluded: Sequence[int], number: int) -> list[str]:
-    """Draw keys that are not at the excluded positions (sorted), without a copy of the keys."""
+def sample_others(draw: Random, total: int, excluded: Sequence[int], number: int) -> list[int]:
+    """Draw numbers below the total that are not excluded (sorted), without a list of them all."""
     gaps = [position - rank for rank, position in enumerate(excluded)]
-    drawn = draw.sample(range(len(keys) - len(excluded)), number)
-    return [keys[position + bisect_right(gaps, position)] for position in drawn]
+    drawn = draw.sample(range(total - len(excluded)), number)
+    return [position + bisect_right(gaps, position) for position in drawn]
 
 
 def shares(sizes: Mapping[_Stratum, int], total: int) -> dict[_Stratum, int]:

@@ -51,14 +51,15 @@ from patent_mteb.patents.categories import degree
 from patent_mteb.patents.claims import claims_text, independent_claims
 from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.near_duplicates import Sketched
-from patent_mteb.patents.on_disk import DiskList
+from patent_mteb.patents.on_disk import DiskList, keyed_on_disk
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.summaries import read_summaries, source_of
 from patent_mteb.patents.text import clean_patent
+from patent_mteb.patents.text_columns import Few, Keyed, Members, Rows, TextIndex, values_of
 from patent_mteb.recipes.beir import title_and_text, write_beir
-from patent_mteb.recipes.graph import SparseRows
+from patent_mteb.recipes.graph import SparseRows, each_with_ends
 from patent_mteb.recipes.parameters import Count, Positive
-from patent_mteb.recipes.sampling import grouped, ipc_section, shares
+from patent_mteb.recipes.sampling import grouped, ipc_section, sample_others, shares
 from patent_mteb.recipes.steps import (
     CATEGORIES,
     MATCH_THEM,
@@ -233,17 +234,18 @@ def _family(members: Sequence[Patent]) -> _Family:
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
     """Write ``root/Sophia``."""
     log = BuildLog(NAME)
-    known = Sketched(map(clean_patent, patents))
-    members = grouped(known.values(), lambda patent: patent.family_id)
-    families = {key: _family(members.pop(key)) for key in sorted(members)}
-    log.step("families", len(patents), len(families))
-    documents = {key: family for key, family in families.items() if _n_sections(family.document)}
-    log.step("families with text", len(families), len(documents))
+    known = Sketched(patents, clean_patent)
+    members = Members(known.families)
+    families = (_family([known.by_row[row] for row in rows]) for rows in members)
+    documents = keyed_on_disk((family.id, family) for family in families if _n_sections(family.document))
+    log.step("families", len(patents), len(members))
+    log.step("families with text", len(members), len(documents))
 
-    family_of = {number: patent.family_id for number, patent in known.items()}
-    edges = _edges(citations, family_of, documents, "category" in params.require, log)
-    candidates = list(Funnel(log, "families", params.require, "queries: ")(documents, _query_filters(edges, params)))
-    queries = _draw([documents[key] for key in candidates], params)
+    document_of = documents.index.rows_of(members.texts)[members.of_rows]
+    edges = _edges(citations, known.index, document_of, documents, "category" in params.require, log)
+    filters = _query_filters(edges, params)
+    candidates = Funnel(log, "families", params.require, "queries: ")(documents.values(), filters)
+    queries = _draw(candidates, documents.by_row, params)
     distinct = [len({getattr(family, name) for family in queries}) for name in ("year", "section", "jurisdiction")]
     note = "{} years, {} sections, {} jurisdictions".format(*distinct)
     log.step("queries, stratified by year, IPC section and jurisdiction", len(candidates), len(queries), note)
@@ -306,24 +308,26 @@ _Edges = Mapping[str, dict[str, set[_Link]]]
 
 def _edges(
     citations: Sequence[Citation],
-    family_of: Mapping[str, str],
-    documents: Mapping[str, _Family],
+    numbers: TextIndex,
+    document_of: Rows,
+    documents: Keyed[_Family],
     graded: bool,
     log: BuildLog,
 ) -> _Edges:
-    number_of = {family: number for number, family in enumerate(documents)}
-    ends = array("i")  # for each link the numbers of a family, of the other one, and of the kind of link
-    link_number: dict[_Link, int] = {}
+    """Return the links; ``document_of`` is the place of the document of each publication, -1 without one."""
+    document_of = np.append(document_of, np.int32(-1))  # of an unknown publication, whose row is -1
+    ends = array("i")  # for each link the places of a document, of the other one, and of the kind of link
+    links = Few[_Link]()
     dropped: Counter[str] = Counter()
     used = ungraded = 0
-    for citation in citations:
-        citing, cited = family_of.get(citation.citing, ""), family_of.get(citation.cited, "")
+    for citation, *rows in each_with_ends(citations, numbers):
+        citing, cited = (int(document_of[row]) for row in rows)
         try:
             relevance = degree(citation.category)
         except ValueError:
             dropped["with a category that no search report uses"] += 1
             continue
-        if citing not in documents or cited not in documents:
+        if min(citing, cited) < 0:
             dropped["of or by publications that are not among the patents"] += 1
         elif citing == cited:
             dropped["within a family"] += 1
@@ -333,21 +337,19 @@ def _edges(
             used += 1
             ungraded += not relevance
             for query, other, direction in ((citing, cited, "cited"), (cited, citing, "citing")):
-                link = direction, citation.category
-                ends.extend((number_of[query], number_of[other], link_number.setdefault(link, len(link_number))))
+                ends.extend((query, other, links.code((direction, citation.category))))
     name = "citations with a category" if graded else "citations, with a category or not"
     log.step(name, len(citations), used, counts_note(dict(sorted(dropped.items()))))
     note_ungraded(log, ungraded, used)
-    families, links = list(number_of), list(link_number)
 
     def linked(others: Iterable[tuple[int, int]]) -> dict[str, set[_Link]]:
         found: dict[str, set[_Link]] = {}
         for other, link in others:
-            found.setdefault(families[other], set()).add(links[link])
+            found.setdefault(documents.column[other].as_py(), set()).add(links.values[link])
         return found
 
-    rows = np.asarray(ends, np.int32).reshape(-1, 3)
-    return SparseRows(number_of, rows[:, 0], rows[:, 1:], linked)
+    table = np.asarray(ends, np.int32).reshape(-1, 3)
+    return SparseRows(documents, table[:, 0], table[:, 1:], linked)
 
 
 def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
@@ -380,26 +382,30 @@ def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
     ]
 
 
-def _draw(candidates: Sequence[_Family], params: Params) -> list[_Family]:
+def _draw(candidates: Rows, documents: Sequence[_Family], params: Params) -> list[_Family]:
+    years: dict[int, dict[tuple[str, str], list[int]]] = {}
+    for place in values_of(candidates):
+        family = documents[place]
+        cells = years.setdefault(family.year or 0, {})
+        cells.setdefault((family.section, family.jurisdiction), []).append(place)
     draw = random.Random(params.seed)
-    years = grouped(candidates, lambda family: family.year or 0)
-    chosen: list[_Family] = []
-    for year, quota in _even({year: len(group) for year, group in years.items()}, params.queries).items():
-        cells = grouped(years[year], lambda family: (family.section, family.jurisdiction))
-        for cell, count in sorted(shares({cell: len(group) for cell, group in cells.items()}, quota).items()):
-            chosen += draw.sample(cells[cell], count)
-    return sorted(chosen, key=lambda family: family.number)
+    chosen: list[int] = []
+    for year, quota in _even({year: sum(map(len, cells.values())) for year, cells in years.items()}, params.queries):
+        sizes = {cell: len(places) for cell, places in years[year].items()}
+        for cell, count in sorted(shares(sizes, quota).items()):
+            chosen += draw.sample(years[year][cell], count)
+    return sorted((documents[place] for place in chosen), key=lambda family: family.number)
 
 
-def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
-    """Allocate the total evenly; years with more candidates fill the gaps of others."""
+def _even(available: Mapping[int, int], total: int) -> list[tuple[int, int]]:
+    """Allocate the total evenly to years, in order; those with more candidates fill the gaps of others."""
     quotas: dict[int, int] = {}
     rest = total
     by_size = sorted(available, key=lambda year: (available[year], year))
     for rank, year in enumerate(by_size):
         quotas[year] = min(available[year], rest // (len(by_size) - rank))
         rest -= quotas[year]
-    return dict(sorted(quotas.items()))
+    return sorted(quotas.items())
 
 
 def with_summaries_from(path: str, queries: Iterable[Patent], log: BuildLog) -> Sequence[Patent]:
@@ -431,12 +437,9 @@ def with_summaries_from(path: str, queries: Iterable[Patent], log: BuildLog) -> 
     return found
 
 
-def _corpus(
-    documents: Mapping[str, _Family], queries: Sequence[_Family], edges: _Edges, params: Params
-) -> list[_Family]:
-    relevant = {other for query in queries for other in edges[query.id]}
-    query_families = {query.id for query in queries}
-    others = [key for key in documents if key not in relevant and key not in query_families]
-    n_others = min(len(others), max(0, params.corpus - len(relevant)))
-    chosen = relevant | set(random.Random(params.seed + 1).sample(others, n_others))
-    return sorted((documents[key] for key in chosen), key=lambda family: family.number)
+def _corpus(documents: Keyed[_Family], queries: Sequence[_Family], edges: _Edges, params: Params) -> list[_Family]:
+    relevant = {documents.row_of(other) for query in queries for other in edges[query.id]}
+    excluded = sorted(relevant | {documents.row_of(query.id) for query in queries})
+    n_others = min(len(documents) - len(excluded), max(0, params.corpus - len(relevant)))
+    others = sample_others(random.Random(params.seed + 1), len(documents), excluded, n_others)
+    return sorted((documents.by_row[place] for place in (*relevant, *others)), key=lambda family: family.number)

@@ -9,14 +9,19 @@ waives the others, except those without which the benchmark has no meaning (``fi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from patent_mteb.errors import DataError
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.records import ExpertSummary, MachineSummaries, Patent
+from patent_mteb.patents.text_columns import Rows
 from patent_mteb.recipes.parameters import settings_of, written
 
 logger = logging.getLogger(__name__)
@@ -71,7 +76,6 @@ def counts_note(counts: Mapping[str, int]) -> str:
 
 
 _Item = TypeVar("_Item")
-_Key = TypeVar("_Key", bound=Hashable)
 
 FIELDS: Mapping[str, Callable[[Patent], bool]] = {
     "title": lambda patent: bool(patent.title.strip()),
@@ -168,27 +172,33 @@ class Funnel:
         self.log, self.what, self.require, self.prefix = log, what, require, prefix
         self.trail: list[Step] = []
 
-    def __call__(self, items: Mapping[_Key, _Item], filters: Sequence[Filter[_Item]]) -> dict[_Key, _Item]:
-        """Return the items that pass all filters."""
+    def __call__(self, items: Collection[_Item], filters: Sequence[Filter[_Item]]) -> Rows:
+        """Return the places of the items that pass all filters."""
         if not items:
             raise DataError(f"{self.log.benchmark}: there are no {self.what}", remedy="give records of patents")
-        left = dict(items)
-        for one in filters:
-            passing = {key: item for key, item in left.items() if one.keeps(item)}
-            self.log.step(self.prefix + one.name, len(left), len(passing))
-            self.trail.append(Step(one.name, len(left), len(passing)))
-            if not passing:
-                problem, remedy = f"0 of {len(left)} {self.what} left are {one.name}", one.remedy
+        passing, failing = array("i"), Counter[int]()
+        for place, item in enumerate(items):
+            first = next((number for number, one in enumerate(filters) if not one.keeps(item)), None)
+            if first is None:
+                passing.append(place)
+            else:
+                failing[first] += 1
+        left = len(items)
+        for number, one in enumerate(filters):
+            before, left = left, left - failing[number]
+            self.log.step(self.prefix + one.name, before, left)
+            self.trail.append(Step(one.name, before, left))
+            if not left:
+                problem, remedy = f"0 of {before} {self.what} left are {one.name}", one.remedy
                 if one.field:
                     problem, remedy = self._without_field(items, filters)
                 order = "; ".join(f"{step.name}: {step.rows_in} -> {step.rows_out}" for step in self.trail)
                 raise DataError(f"{self.log.benchmark}: {problem} (in order: {order})", remedy=remedy)
-            left = passing
-        return left
+        return np.array(passing, np.int32)
 
-    def _without_field(self, items: Mapping[Any, _Item], filters: Sequence[Filter[_Item]]) -> tuple[str, str]:
+    def _without_field(self, items: Collection[_Item], filters: Sequence[Filter[_Item]]) -> tuple[str, str]:
         """Return problem and remedy where the required fields leave nothing."""
-        have = {one.field: sum(map(one.keeps, items.values())) for one in filters if one.field}
+        have = {one.field: sum(map(one.keeps, items)) for one in filters if one.field}
         fewest = min(have.values())
         lacking = [field for field, number in have.items() if number == fewest]
         counts = ", ".join(f"{number} have {field}" for field, number in have.items())

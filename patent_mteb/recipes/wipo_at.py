@@ -434,8 +434,7 @@ def _write(
             Filter(f"with {name}", lambda document, name=name: name in document.sections, field=name)  # type: ignore[misc]
             for name in params.require
         ]
-        passing = Funnel(log, "documents", params.require, "0.3b ")(dict(enumerate(master)), filters)
-        master = master.at(np.fromiter(passing, np.int32))
+        master = master.at(Funnel(log, "documents", params.require, "0.3b ")(master, filters))
 
     n_labels = master.n_labels()
     log.step("0.4 label extraction", len(master), int(n_labels.sum()), f"{int((n_labels == 0).sum())} without label")

@@ -95,7 +95,8 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
     paths = [folder / name for one in sets for name in (one.train, one.validation) if name]
     others, absent = present(corpus)  # the first is the test split of the corpus
     own = MeasuredSet(
-        "the test split of PatenTEB's tables", lambda: (_item(world, name) for name in world.members("test"))
+        "the test split of PatenTEB's tables",
+        lambda: (_item(world, name) for name in world.names(world.members("test"))),
     )
     leaks = check_pairs(
         paths,

@@ -19,6 +19,7 @@ from patent_mteb.patents.text_columns import (
     Groups,
     Keyed,
     Lists,
+    Members,
     RowsOf,
     TextIndex,
     TextMap,
@@ -80,6 +81,16 @@ def test_few_values_and_lists_of_numbers():
         lists.append(numbers)
     assert [one.tolist() for one in lists] == [[5, 1], [], [7]] and len(lists) == 3
     assert lists[np.int32(2)].dtype == np.int32
+    assert [one.tolist() for one in lists.numbered()] == [[0, 0, 2], [5, 1, 7]]
+    assert few.codes().tolist() == [0, 1, 0, 2, 3]
+
+
+def test_members_are_the_rows_of_each_text_in_order():
+    for texts in (TEXTS, []):
+        members = Members(coded([*TEXTS, *texts])[len(TEXTS) :])  # a dictionary with texts that no row has
+        expected = {text: [row for row, other in enumerate(texts) if other == text] for text in sorted(set(texts))}
+        assert dict(zip(members.texts.to_pylist(), members, strict=True)) == expected and len(members) == len(expected)
+        assert [members.texts[place].as_py() for place in members.of_rows] == texts
 
 
 def test_texts_by_themselves(of_any_hash):
@@ -117,6 +128,8 @@ def test_a_mapping_is_that_of_a_dictionary(of_any_hash):
         found["c"]
     numbered = Keyed(column(expected), range(len(expected)))
     assert dict(numbered) == {text: row for row, text in enumerate(expected)}
+    some = numbered.at(np.array([2, 0], np.int32))
+    assert list(some.items()) == [("a", 2), ("b", 0)] and [some["b"], some.by_row[0], len(some.by_row)] == [0, 2, 2]
 
 
 def test_renamed_texts_that_become_equal_have_one_number():

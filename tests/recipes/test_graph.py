@@ -18,6 +18,7 @@ def test_publications_of_a_family_are_one_node():
     )
     assert graph.cites == {"A": {"B"}, "B": {"A"}} and graph.cited_by == {"B": {"A"}, "A": {"B"}}
     assert (graph.n_edges, graph.n_pairs, graph.n_unknown, graph.n_self) == (2, 1, 2, 1)
+    assert "A" in graph.cites and not {"C", "unknown", 3} & graph.cites.keys()
     assert graph.linked("A") == {"B"} and graph.linked("C") == graph.linked("unknown") == set()
 
 

@@ -30,11 +30,10 @@ def test_like_a_query_and_of_its_subclasses(at_once, monkeypatch):
     texts[7] = "the"
     codes = [tuple(draw.sample(["A61H", "F16K", "G06F", "H04L"], draw.randrange(0, 3))) for _ in keys]
     similar = more_like_this(dict(zip(keys, texts, strict=True)), keys, 20 + 10)
-    pairs = list(zip(keys, codes, strict=True))
-    alike = sharing_subclasses(iter(pairs), dict(pairs))
+    alike = sharing_subclasses(iter(codes), dict(zip(keys, codes, strict=True)))
     vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(texts)
     for query in draw.sample(range(120), 15):
         likeness = (vectors @ vectors[query].T).toarray().ravel()
         order = sorted(range(120), key=lambda row, likeness=likeness: (-likeness[row], row))
         assert similar[keys[query]] == [keys[row] for row in order][: 20 + 10]
-        assert alike[keys[query]] == [key for key, its in pairs if set(its) & set(codes[query])]
+        assert alike[keys[query]].tolist() == [row for row, its in enumerate(codes) if set(its) & set(codes[query])]

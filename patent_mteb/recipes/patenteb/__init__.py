@@ -44,25 +44,31 @@ Every draw depends only on the seed and the ids, not on the order of the input: 
 from __future__ import annotations
 
 import random
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from patent_mteb.files import write_rows
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.text_columns import Few, values_of
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Role, remove_fragment
 from patent_mteb.recipes.patenteb.families import (
+    BLOOM,
     CLASS,
     COUNT,
     NEEDS,
     PAPER,
     SAMPLE,
     SMALL_SPLIT,
+    SPLITS,
     Family,
     Params,
     Relation,
@@ -71,7 +77,7 @@ from patent_mteb.recipes.patenteb.families import (
     domain_relation,
     table_data,
 )
-from patent_mteb.recipes.sampling import grouped, random_key
+from patent_mteb.recipes.sampling import random_key
 from patent_mteb.recipes.steps import BuildLog
 
 __all__ = ["COLUMNS", "NEEDS", "SAMPLE", "Params", "build", "domain_relation"]
@@ -116,45 +122,54 @@ def cluster_rows(
 def released(data: TableData, task: str, rows: Sequence[Row]) -> Sequence[Row]:
     """Draw the released share of the training rows of a table, at least one of each label, in their order."""
     share = min(1.0, data.params.max_train_rows / max(1, len(rows))) * data.params.released_train
+    labels = Few[str]()
+    for row in rows:
+        labels.append(row["label"])
+    order = data.first(("\t".join((row["q"], row.get("t", ""))) for row in rows), f"train {task}")
     kept: list[int] = []
-    for numbers in grouped(range(len(rows)), lambda number: rows[number]["label"]).values():
-        number_of = {"\t".join((rows[number]["q"], rows[number].get("t", ""))): number for number in numbers}
-        drawn = data.order(number_of, f"train {task}")[: max(1, round(share * len(number_of)))]
-        kept += [number_of[key] for key in drawn]
+    for code in range(len(labels.values)):
+        same = order[labels.codes(order) == code]
+        kept += same[: max(1, round(share * len(same)))].tolist()
     data.log.step(f"{task} train, released share", len(rows), len(kept))
     return [rows[number] for number in sorted(kept)]
 
 
 def bloom_rows(data: TableData, split: str) -> list[Row]:
     """Return the early and late families of a split, and a sample of the others."""
-    labels = data.bloom_labels
-    members = [name for name in data.members(split) if name in labels]
-    sizes = Counter(labels[name] for name in members)
-    normal = data.order((name for name in members if labels[name] == "normal"), "bloom")
-    kept = {*normal[: max(sizes["early"], sizes["late"])], *(name for name in members if labels[name] != "normal")}
-    rows = [{"q": name, "label": labels[name]} for name in members if name in kept]
+    members = data.members(split)
+    members = members[data.bloom[members] >= 0]
+    labels = data.bloom[members]
+    sizes = dict(zip(BLOOM, np.bincount(labels, minlength=len(BLOOM)).tolist(), strict=True))
+    normal = members[labels == BLOOM.index("normal")]
+    first = data.first(data.names(normal), "bloom", max(sizes["early"], sizes["late"]))
+    kept = np.sort(np.concatenate([members[labels != BLOOM.index("normal")], normal[first]]))
+    rows = [{"q": name, "label": BLOOM[label]} for name, label in zip(data.names(kept), data.bloom[kept], strict=True)]
     note = ", ".join(f"{label} {count}" for label, count in sorted(Counter(row["label"] for row in rows).items()))
     data.log.step(f"class_bloom {split}", len(members), len(rows), note)
     return rows
 
 
-def old_new_rows(data: TableData, split: str) -> list[Row]:
+def old_new_rows(data: TableData, split: str) -> Sequence[Row]:
     """Return a row for each citation within a split, in a random direction."""
-    members = set(data.members(split))
-    links = sorted(
-        (citing, cited) for citing in members for cited in data.graph.cites.get(citing, ()) if cited in members
-    )
-    rows: list[Row] = []
-    mutual = 0
-    for citing, cited in links:
-        if citing in data.graph.cites.get(cited, ()):
-            mutual += 1
-            continue
-        newer = random_key(data.params.seed, "direction", citing, cited) % 2 == 0
-        query, target = (citing, cited) if newer else (cited, citing)
+    citing, cited = _links(data, split)
+    size = len(data.families)
+    mutual = np.isin(cited * size + citing, citing * size + cited)
+    rows: DiskList[Row] = DiskList()
+    for pair in zip(values_of(citing[~mutual]), values_of(cited[~mutual]), strict=True):
+        one, other = map(data.name, pair)
+        newer = random_key(data.params.seed, "direction", one, other) % 2 == 0
+        query, target = (one, other) if newer else (other, one)
         rows.append({"label": "newer" if newer else "older", "q": query, "t": target})
-    data.log.step(f"class_nli_oldnew {split}", len(links), len(rows), f"{mutual} links go both ways")
+    data.log.step(f"class_nli_oldnew {split}", len(citing), len(rows), f"{int(mutual.sum())} links go both ways")
     return rows
+
+
+def _links(data: TableData, split: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows of citing and cited families of the citations within a split, in order."""
+    within = (data.split[data.citing] == SPLITS.index(split)) & (data.split[data.cited] == SPLITS.index(split))
+    citing, cited = data.citing[within].astype(np.int64), data.cited[within].astype(np.int64)
+    order = np.lexsort((cited, citing))
+    return citing[order], cited[order]
 
 
 _DRAWS = 64  # random draws for each wanted pair
@@ -167,8 +182,8 @@ def fragment_rows(
     rows: DiskList[Row] = DiskList()
     members = data.members(split)
     absent = emptied = 0
-    for name in members:
-        family = data.families[name]
+    for row in values_of(members):
+        family = data.families.by_row[row]
         fragment = family.title if query == "title" else family.abstract.get(query)
         if not fragment or (target is not None and not family.abstract.get(target)):
             absent += 1
@@ -183,54 +198,51 @@ def fragment_rows(
         if not rest:
             emptied += 1
             continue
-        rows.append({"q": name, query: fragment, target or "full_text": rest})
+        rows.append({"q": family.id, query: fragment, target or "full_text": rest})
     data.log.step(task, len(members), len(rows), f"{absent} without the fragments, {emptied} without anything else")
     return rows
 
 
-def _unlike_pairs(data: TableData, names: Sequence[str], wanted: int, purpose: str) -> list[tuple[str, str]]:
+def _unlike_pairs(data: TableData, members: Sequence[int], wanted: int, purpose: str) -> list[tuple[int, int]]:
     """Draw at most ``wanted`` pairs of unlinked families from disjoint domains."""
     rng = random.Random(random_key(data.params.seed, purpose))
-    pairs: dict[tuple[str, str], None] = {}
-    for _ in range(_DRAWS * wanted if len(names) > 1 else 0):
+    pairs: dict[tuple[int, int], None] = {}
+    for _ in range(_DRAWS * wanted if len(members) > 1 else 0):
         if len(pairs) == wanted:
             break
-        first, second = rng.sample(names, 2)
+        first, second = rng.sample(members, 2)
         unlike = data.relation(first, second) == "OUT"
-        if unlike and second not in data.graph.linked(first) and (second, first) not in pairs:
+        if unlike and second not in data.linked(first) and (second, first) not in pairs:
             pairs[first, second] = None
     return list(pairs)
 
 
 def paraphrase_rows(data: TableData, task: str, role: Role, split: str = "test") -> list[Row]:
     """Return pairs of linked families of a domain (1), and unlinked of others (0)."""
-    share = data.params.positive_share
-    names = [name for name in data.members(split) if data.families[name].abstract.get(role)]
-    having = set(names)
-    links = sorted(
-        (name, other)
-        for name in names
-        for other in data.graph.cites.get(name, ())
-        if other in having
-        and data.relation(name, other) == "IN"
-        and not (other < name and name in data.graph.cites.get(other, ()))
-    )
-    named = {"\t".join(link): link for link in links}
-    chosen = data.order(named, f"{task} positives")[: round(data.params.max_paraphrase_rows * share)]
-    negatives = _unlike_pairs(data, names, round(len(chosen) * (1 - share) / share), f"{task} negatives")
-    chosen = chosen[: round(len(negatives) * share / (1 - share))]
-    labelled = [(*named[name], 1) for name in chosen] + [(*pair, 0) for pair in negatives]
+    share, families = data.params.positive_share, data.families.by_row
+    members = [row for row in values_of(data.members(split)) if families[row].abstract.get(role)]
+    citing, cited = _links(data, split)
+    size = len(data.families)
+    both_ways = np.isin(cited * size + citing, citing * size + cited) & (cited < citing)  # the other one counts
+    having = np.isin(citing, members) & np.isin(cited, members) & ~both_ways
+    pairs = zip(citing[having].tolist(), cited[having].tolist(), strict=True)
+    links = [pair for pair in pairs if data.relation(*pair) == "IN"]
+    most = round(data.params.max_paraphrase_rows * share)
+    order = data.first(("\t".join(map(data.name, link)) for link in links), f"{task} positives", most)
+    negatives = _unlike_pairs(data, members, round(len(order) * (1 - share) / share), f"{task} negatives")
+    chosen = order[: round(len(negatives) * share / (1 - share))].tolist()
+    labelled = [(*links[place], 1) for place in chosen] + [(*pair, 0) for pair in negatives]
     rows = [
         {
             "label": label,
-            "q": query,
-            "t": target,
-            "text1": data.families[query].abstract.get(role),
-            "text2": data.families[target].abstract.get(role),
+            "q": data.name(query),
+            "t": data.name(target),
+            "text1": families[query].abstract.get(role),
+            "text2": families[target].abstract.get(role),
         }
         for query, target, label in sorted(labelled)
     ]
-    data.log.step(task, len(links), len(rows), f"{len(names)} families have a {role}; {len(chosen)} positives")
+    data.log.step(task, len(links), len(rows), f"{len(members)} families have a {role}; {len(chosen)} positives")
     return rows
 
 
@@ -248,64 +260,72 @@ class _Negatives:
     def __init__(self, data: TableData, split: str) -> None:
         self.data = data
         self.members = data.members(split)
-        self.by_class: dict[str, list[str]] = defaultdict(list)
-        for name in self.members:
-            for code in data.families[name].ipc3:
-                self.by_class[code].append(name)
+        self.by_class: dict[str, array[int]] = defaultdict(lambda: array("i"))
+        for row in values_of(self.members):
+            for code in data.ipc3[row]:
+                self.by_class[code].append(row)
 
-    def draw(self, query: str, positive: str, relations: frozenset[Relation]) -> str | None:
+    def draw(self, query: int, positive: int, relations: frozenset[Relation]) -> int | None:
         """Draw a family of a relation to the query, not linked to query or positive."""
         data = self.data
-        query_classes = data.families[query].ipc3
+        query_classes = data.ipc3[query]
         if relations == {"PART_MIX"} and len(query_classes) == 1:
             return None  # a single class is contained in every set that it meets
-        excluded = data.graph.linked(query) | data.graph.linked(positive) | {query, positive}
-        pools = [self.members] if "OUT" in relations else [self.by_class[code] for code in sorted(query_classes)]
+        excluded = data.linked(query) | data.linked(positive) | {query, positive}
+        pools: list[Any] = (
+            [self.members] if "OUT" in relations else [self.by_class[code] for code in sorted(query_classes)]
+        )
 
-        def fits(name: str) -> bool:
-            return name not in excluded and data.relation(query, name) in relations
+        def fits(row: int) -> bool:
+            return row not in excluded and data.relation(query, row) in relations
 
-        rng = random.Random(random_key(data.params.seed, "negative", query, positive, *sorted(relations)))
+        names = data.name(query), data.name(positive)
+        rng = random.Random(random_key(data.params.seed, "negative", *names, *sorted(relations)))
         for _ in range(_DRAWS):
-            if fits(name := rng.choice(rng.choice(pools))):
-                return name
-        rest = [name for name in sorted({name for pool in pools for name in pool}) if fits(name)]
+            if fits(row := int(rng.choice(rng.choice(pools)))):
+                return row
+        rest = [row for row in np.unique(np.concatenate(pools)).tolist() if fits(row)]
         return rng.choice(rest) if rest else None
 
 
-def _positives(data: TableData, query: str, relations: frozenset[Relation]) -> list[str]:
-    of_split = [name for name in data.graph.linked(query) if data.split.get(name) == data.split[query]]
-    linked = [name for name in of_split if data.relation(query, name) in relations]
-    return sorted(data.order(linked, f"positives {query}")[: data.params.max_positives])
+def _positives(data: TableData, query: int, relations: frozenset[Relation]) -> list[int]:
+    linked = sorted(
+        row
+        for row in data.linked(query)
+        if data.split[row] == data.split[query] and data.relation(query, row) in relations
+    )
+    purpose = f"positives {data.name(query)}"
+    return sorted(linked[place] for place in data.first(map(data.name, linked), purpose, data.params.max_positives))
 
 
 def retrieval_rows(data: TableData, objective: str, split: str = "test") -> list[Row]:
     """Return a triplet (query, positive, negative) for each positive of a query."""
     relations, preferences = OBJECTIVES[objective]
-    positives = {query: _positives(data, query, relations) for query in data.members(split)}
-    chosen: list[str] = []
+    each = ((query, _positives(data, query, relations)) for query in values_of(data.members(split)))
+    positives = {query: found for query, found in each if found}
+    queries, chosen = list(positives), list[int]()
     rows_left = data.params.max_retrieval_rows
-    for query in data.order((query for query in positives if positives[query]), f"queries {objective}"):
-        if len(positives[query]) <= rows_left:
-            chosen.append(query)
-            rows_left -= len(positives[query])
+    for place in data.first(map(data.name, queries), f"queries {objective}").tolist():
+        if len(positives[queries[place]]) <= rows_left:
+            chosen.append(queries[place])
+            rows_left -= len(positives[queries[place]])
     negatives = _Negatives(data, split)
     rows: list[Row] = []
     fallbacks = missing = 0
     for query in sorted(chosen):
         for positive in positives[query]:
             drawn = ((choice, negatives.draw(query, positive, wanted)) for choice, wanted in enumerate(preferences))
-            choice, negative = next(((choice, name) for choice, name in drawn if name is not None), (0, None))
+            choice, negative = next(((choice, row) for choice, row in drawn if row is not None), (0, None))
             if negative is None:
                 missing += 1
                 continue
             fallbacks += choice > 0
+            names = {"q": query, "neg": negative, "pos": positive}
+            cites = data.name(positive) in data.graph.cites.get(data.name(query), ())
             rows.append(
-                {
-                    "q": query,
-                    "neg": negative,
-                    "pos": positive,
-                    "pos_link_type": "CITES" if positive in data.graph.cites.get(query, ()) else "CITED_BY",
+                {column: data.name(row) for column, row in names.items()}
+                | {
+                    "pos_link_type": "CITES" if cites else "CITED_BY",
                     "neg_computed_domain": data.relation(query, negative),
                     "objective": objective,
                 }
@@ -346,10 +366,14 @@ SMALL = {
 """The setting with which a small set has rows of a table."""
 
 
-CLASSES: Mapping[str, Callable[[TableData, str], list[Row]]] = {
-    "class_text2ipc3": lambda data, split: [
-        {"label": data.families[name].dominant, "q": name} for name in data.members(split)
-    ],
+def ipc3_rows(data: TableData, split: str) -> Sequence[Row]:
+    """Return the families of a split with their dominant IPC3."""
+    members = values_of(data.members(split))
+    return DiskList({"label": data.dominant[row], "q": data.name(row)} for row in members)
+
+
+CLASSES: Mapping[str, Callable[[TableData, str], Sequence[Row]]] = {
+    "class_text2ipc3": ipc3_rows,
     "class_bloom": bloom_rows,
     "class_nli_oldnew": old_new_rows,
 }

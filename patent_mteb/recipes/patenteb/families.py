@@ -7,22 +7,27 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import sys
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from patent_mteb.patents import ipc
 from patent_mteb.patents.near_duplicates import Sketched
-from patent_mteb.patents.on_disk import DiskList
+from patent_mteb.patents.on_disk import keyed_on_disk
 from patent_mteb.patents.records import Citation, Claim, Patent
+from patent_mteb.patents.text_columns import Few, Keyed, Members, Rows, TextMap, codes_of
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Fragments, Role, extract
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.parameters import Bounds, Count, Positive, Share
-from patent_mteb.recipes.sampling import grouped, random_key
+from patent_mteb.recipes.sampling import random_key
 from patent_mteb.recipes.steps import FIELDS, MATCH_THEM, BuildLog, Filter, Funnel, Need, filters_of
 
 NEEDS = (
@@ -116,6 +121,7 @@ CLASS = "first_ipcr3"  # the dominant IPC3 of the row's family
 COUNT = "first_ipcr3_count"  # families with the dominant IPC3 of the row's family
 
 SPLITS = ("train", "validation", "test")
+BLOOM = ("early", "late", "normal")  # the times at which most citations of a family come
 SMALL_SPLIT = "split=0.3,0.1,0.6"  # the setting with which a small set keeps links within its test split
 
 _FEW_LINKS = 50
@@ -133,37 +139,24 @@ def domain_relation(first: frozenset[str], second: frozenset[str]) -> Relation:
     return "FULL_MIX" if first < second or second < first else "PART_MIX"
 
 
-class _Texts(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A simple family, with lower-case texts."""
+
+    id: str
     title: str
     abstract: Fragments
     claim: str
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """A simple family; its lower-case texts are in a temporary file."""
-
-    id: str
-    texts: DiskList[_Texts]  # the texts of all families
-    position: int  # the position of this family among the texts
     ipc3: frozenset[str]
     dominant: str
     codes: str  # the sorted IPC codes, separated by blanks
     inventors: tuple[str, ...]
     filed: dt.date | None
-
-    @property
-    def title(self) -> str:
-        return self.texts[self.position].title
-
-    @property
-    def abstract(self) -> Fragments:
-        return self.texts[self.position].abstract
+    size: int  # number of publications
 
     def sections(self, without: Sequence[Role] = ()) -> tuple[str, str, str]:
         """Return title, abstract without the named roles, and first claim."""
-        texts = self.texts[self.position]
-        return texts.title, texts.abstract.text(without), texts.claim
+        return self.title, self.abstract.text(without), self.claim
 
     @property
     def text(self) -> str:
@@ -174,61 +167,89 @@ class Family:
 class TableData:
     """The data that all tables share.
 
-    ``families`` are the retained families; ``filtered`` has also those of the IPC3 classes that are too small.
-    ``graph`` has the citations between all families, and ``dated`` the first day on which the citations of a family
-    count, where known. ``class_sizes`` counts the retained families of each dominant IPC3.
+    ``families`` are the retained families, in the order of their ids; the arrays have a row for each. ``filtered`` has
+    also those of the IPC3 classes that are too small. ``graph`` has the citations between all families.
+
+    Attributes:
+        ipc3: the IPC3 codes.
+        dominant: the dominant IPC3.
+        split: number of the split in :data:`SPLITS`.
+        filed: filing day as an ordinal (:meth:`datetime.date.toordinal`), 0 if unknown.
+        citing: rows of the citing families of the citations between retained families.
+        cited: rows of the cited families of these citations.
+        n_early: number of citations in the early years, by the publication day of the citing family.
+        n_known: number of citations up to the cutoff.
     """
 
     params: Params
-    families: dict[str, Family]
-    filtered: dict[str, Family]
+    families: Keyed[Family]
+    filtered: Keyed[Family]
     graph: FamilyGraph
-    dated: Mapping[str, dt.date]
-    split: dict[str, str]
-    class_sizes: Counter[str]
+    ipc3: Few[frozenset[str]]
+    dominant: Few[str]
+    split: Rows
+    filed: Rows
+    citing: Rows
+    cited: Rows
+    n_early: Rows
+    n_known: Rows
     log: BuildLog
 
-    def members(self, split: str) -> list[str]:
+    def members(self, split: str) -> Rows:
         """The retained families of a split."""
-        return [family for family in self.families if self.split[family] == split]
+        return np.flatnonzero(self.split == SPLITS.index(split)).astype(np.int32)
 
-    def order(self, items: Iterable[str], purpose: str) -> list[str]:
-        """Shuffle the items by seed and purpose, independently of their order."""
-        return sorted(items, key=lambda item: (random_key(self.params.seed, purpose, item), item))
+    def names(self, rows: NDArray[np.integer[Any]]) -> list[str]:
+        names: list[str] = self.families.column.take(pa.array(rows)).to_pylist()
+        return names
 
-    def relation(self, first: str, second: str) -> Relation:
+    def name(self, row: int) -> str:
+        return str(self.families.column[row])
+
+    def first(self, items: Iterable[str], purpose: str, number: int | None = None) -> Rows:
+        """Shuffle items by seed and purpose; return the places of the first ones, of equal keys in their order."""
+        keys = np.fromiter((random_key(self.params.seed, purpose, item) for item in items), np.uint64)
+        return np.argsort(keys, kind="stable")[:number].astype(np.int32)
+
+    def linked(self, row: int) -> set[int]:
+        """Return the rows of the retained families that cite the family or are cited by it."""
+        return {found for name in self.graph.linked(self.name(row)) if (found := self.families.row(name)) >= 0}
+
+    def relation(self, first: int, second: int) -> Relation:
         """Return the relation of the IPC3 codes of two retained families."""
-        return domain_relation(self.families[first].ipc3, self.families[second].ipc3)
+        return domain_relation(self.ipc3[first], self.ipc3[second])
+
+    @cached_property
+    def class_sizes(self) -> Counter[str]:
+        """The number of retained families of each dominant IPC3."""
+        sizes = np.bincount(self.dominant.codes(), minlength=len(self.dominant.values))
+        return Counter(dict(zip(self.dominant.values, sizes.tolist(), strict=True)))
 
     def class_of(self, family: str) -> Row:
         """Return the columns with the dominant IPC3 of a family and its frequency."""
-        dominant = self.families[family].dominant
+        dominant = self.dominant[self.families.row_of(family)]
         return {CLASS: dominant, COUNT: self.class_sizes[dominant]}
 
     @cached_property
-    def bloom_labels(self) -> dict[str, str]:
-        """Label families filed before the cutoff as early, late or normal in their class."""
-        params = self.params
-        counts: dict[str, tuple[int, int]] = {}
-        for name, family in self.families.items():
-            if family.filed is not None and family.filed < params.cutoff:
-                soon = min(_years_later(family.filed, params.early_years), params.cutoff)
-                days = [self.dated[citing] for citing in self.graph.cited_by.get(name, ()) if citing in self.dated]
-                counts[name] = sum(day <= soon for day in days), sum(day <= params.cutoff for day in days)
-        classes = grouped(counts, lambda name: self.families[name].dominant)
-        labels: dict[str, str] = {}
-        for members in classes.values():
-            rank = math.ceil(params.decile * len(members)) - 1
-            early, lifetime = (sorted((counts[name][which] for name in members), reverse=True) for which in (0, 1))
-            for name in members:
-                five_years, total = counts[name]
-                if five_years >= max(early[rank], 1):
-                    labels[name] = "early"
-                elif total >= max(lifetime[rank], 1) and five_years <= early[-1 - rank]:
-                    labels[name] = "late"
-                else:
-                    labels[name] = "normal"
+    def bloom(self) -> Rows:
+        """The place in :data:`BLOOM` of the label in its class of each family filed before the cutoff, -1 of others."""
+        labels = np.full(len(self.families), -1, np.int32)
+        rows = np.flatnonzero((self.filed > 0) & (self.filed < self.params.cutoff.toordinal()))
+        for same in _by_value(self.dominant.codes(rows)):
+            members = rows[same]
+            rank = math.ceil(self.params.decile * len(members)) - 1
+            early, known = self.n_early[members], self.n_known[members]
+            by_early, by_known = np.sort(early), np.sort(known)
+            is_early = early >= max(by_early[-1 - rank], 1)
+            is_late = (known >= max(by_known[-1 - rank], 1)) & (early <= by_early[rank])
+            labels[members] = np.where(is_early, 0, np.where(is_late, 1, 2))
         return labels
+
+
+def _by_value(values: Rows) -> list[NDArray[np.int64]]:
+    """Return the places of each distinct value."""
+    order = np.argsort(values, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(values[order])) + 1) if len(values) else []
 
 
 def _years_later(day: dt.date, years: int) -> dt.date:
@@ -289,45 +310,53 @@ def _representative(members: Sequence[Patent], require: Sequence[str]) -> Patent
     return best if best is not None and n_texts(best) else None
 
 
-def _family(
-    members: Sequence[Patent],
-    known: Sketched,
-    require: Sequence[str],
-    texts: DiskList[_Texts],
-    shared: dict[frozenset[str], frozenset[str]],
-) -> Family:
+def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str]) -> Family:
     """Build a family from its publications, one of which has the required texts."""
     members = _sorted(members)
     representative = _representative(members, require)
     assert representative is not None
     codes = _readable(code for patent in members for code in patent.ipc)
     classes = Counter(ipc.at(code, "ipc3") for code in codes)
-    text = known.record(representative.publication_number)
+    records = [known.record(patent.publication_number) for patent in members]
+    text = records[members.index(representative)]
     claims = (claim for claim in text.claims if claim.number)
     claim = min(claims, key=lambda claim: claim.number, default=Claim(1, "")).text
     fragments = extract(text.abstract)
-    abstract = replace(fragments, parts=tuple((role, _lower(words)) for role, words in fragments.parts))
-    texts.append(_Texts(_lower(text.title), abstract, _lower(claim)))
-    names = (name for one in members for name in known.record(one.publication_number).inventors)
-    ipc3 = frozenset(classes)
     return Family(
         id=members[0].family_id,
-        texts=texts,
-        position=len(texts) - 1,
-        ipc3=shared.setdefault(ipc3, ipc3),
+        title=_lower(text.title),
+        abstract=replace(fragments, parts=tuple((role, _lower(words)) for role, words in fragments.parts)),
+        claim=_lower(claim),
+        ipc3=frozenset(classes),
         dominant=max(classes, key=lambda code: classes[code]),
-        codes=sys.intern(" ".join(sorted(codes))),
-        inventors=tuple(dict.fromkeys(map(sys.intern, names))),
+        codes=" ".join(sorted(codes)),
+        inventors=tuple(
+            dict.fromkeys(name for one in members for name in known.record(one.publication_number).inventors)
+        ),
         filed=_filed(members),
+        size=len(members),
     )
 
 
-_Groups = Mapping[str, Sequence[Patent]]
+class _Groups(Sequence[list[Patent]]):
+    """The publications of each family, as sketches."""
+
+    def __init__(self, members: Members, known: Sketched) -> None:
+        self._members, self._known = members, known
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __getitem__(self, place: Any) -> Any:
+        return [self._known.by_row[row] for row in self._members[place]]
+
+    def __iter__(self) -> Iterator[list[Patent]]:
+        return map(self.__getitem__, range(len(self)))
 
 
-def _families(groups: _Groups, known: Sketched, funnel: Funnel, params: Params) -> dict[str, Family]:
+def _families(groups: Keyed[list[Patent]], known: Sketched, funnel: Funnel, params: Params) -> Keyed[Family]:
     """Return the families that have all required fields."""
-    codes = {code for members in groups.values() for patent in members for code in patent.ipc}
+    codes = {code for patent in known.values() for code in patent.ipc}
     funnel.log.step("IPC codes that can be read", len(codes), len([code for code in codes if _readable([code])]))
     required = [name for name in _HAS_TEXT if name in params.require]
     together = Filter[Sequence[Patent]](
@@ -335,25 +364,23 @@ def _families(groups: _Groups, known: Sketched, funnel: Funnel, params: Params) 
         lambda members: _representative(members, params.require) is not None,
         "give one publication of a family all of them",
     )
-    usable = funnel(groups, [*filters_of(NEEDS, params.require, _HAS), together])
-    texts: DiskList[_Texts] = DiskList()
-    shared: dict[frozenset[str], frozenset[str]] = {}
-    return {name: _family(members, known, params.require, texts, shared) for name, members in usable.items()}
+    usable = groups.at(funnel(groups.values(), [*filters_of(NEEDS, params.require, _HAS), together]))
+    return keyed_on_disk((name, _family(members, known, params.require)) for name, members in usable.items())
 
 
-def _splits(families: Mapping[str, Family], params: Params) -> dict[str, str]:
+def _splits(families: Keyed[Family], dominant: Few[str], params: Params) -> Rows:
     """Assign families to splits, stratified by dominant IPC3; rounding favours train."""
-    classes = grouped(families, lambda name: families[name].dominant)
-    split: dict[str, str] = {}
-    for members in classes.values():
-        members.sort(key=lambda name: (random_key(params.seed, "split", name), name))
+    keys = np.fromiter((random_key(params.seed, "split", name) for name in families), np.uint64)
+    split = np.zeros(len(families), np.int32)
+    for members in _by_value(dominant.codes()):
+        members = members[np.argsort(keys[members], kind="stable")]
         test, validation = (round(len(members) * share) for share in (params.split[2], params.split[1]))
-        for rank, name in enumerate(members):
-            split[name] = SPLITS[2 if rank < test else 1 if rank < test + validation else 0]
+        split[members[test : test + validation]] = 1
+        split[members[:test]] = 2
     return split
 
 
-def _filters(groups: _Groups, graph: FamilyGraph, params: Params) -> list[Filter[Family]]:
+def _filters(graph: FamilyGraph, params: Params) -> list[Filter[Family]]:
     """Return the filters of §3 in their order."""
     return [
         Filter(
@@ -363,7 +390,7 @@ def _filters(groups: _Groups, graph: FamilyGraph, params: Params) -> list[Filter
         ),
         Filter(
             f"of at most {params.max_family_size} publications",
-            lambda family: len(groups[family.id]) <= params.max_family_size,
+            lambda family: family.size <= params.max_family_size,
             "raise max_family_size",
         ),
         Filter(
@@ -379,7 +406,7 @@ def _filters(groups: _Groups, graph: FamilyGraph, params: Params) -> list[Filter
     ]
 
 
-def _large_classes(families: Mapping[str, Family], least: int) -> Filter[Family]:
+def _large_classes(families: Keyed[Family], least: int) -> Filter[Family]:
     sizes = Counter(family.dominant for family in families.values())
     return Filter(
         f"in an IPC3 class of at least {least} families",
@@ -390,34 +417,69 @@ def _large_classes(families: Mapping[str, Family], least: int) -> Filter[Family]
 
 def _log_split(data: TableData) -> None:
     """Log the sizes of the splits and the number of links within each."""
-    counts = Counter(data.split.values())
-    note = ", ".join(f"{name} {counts[name]}" for name in SPLITS)
+
+    def counts(rows: NDArray[np.integer[Any]]) -> dict[str, int]:
+        return dict(zip(SPLITS, np.bincount(data.split[rows], minlength=len(SPLITS)).tolist(), strict=True))
+
+    sizes = counts(np.arange(len(data.families)))
+    note = ", ".join(f"{name} {size}" for name, size in sizes.items())
     data.log.step("split", len(data.families), len(data.families), note)
-    split = data.split
-    links = Counter(
-        (split[one], split[other]) for one in split for other in data.graph.cites.get(one, ()) if other in split
-    )
-    within = {name: links[name, name] for name in SPLITS}
-    note = ", ".join(f"{name} {within[name]}" for name in SPLITS)
-    if links and within["test"] < _FEW_LINKS:
+    within = counts(data.citing[data.split[data.citing] == data.split[data.cited]])
+    note = ", ".join(f"{name} {number}" for name, number in within.items())
+    if len(data.citing) and within["test"] < _FEW_LINKS:
         note += f"; few are in the test split, which retrieval and pairs use: {SMALL_SPLIT} leaves more"
-    data.log.step("links within one split", links.total(), sum(within.values()), note)
+    data.log.step("links within one split", len(data.citing), sum(within.values()), note)
 
 
 def table_data(patents: Sequence[Patent], citations: Sequence[Citation], params: Params, log: BuildLog) -> TableData:
     """Return the families, graph and splits that all tables are made from."""
     known = Sketched(patents)
-    in_order = sorted(known.values(), key=lambda patent: (patent.family_id, patent.publication_number))
-    groups = grouped(in_order, lambda patent: patent.family_id)
+    members = Members(known.families)
+    groups = Keyed(members.texts, _Groups(members, known))
     log.step("publications into families", len(patents), len(groups))
-    graph = family_graph(citations, {number: patent.family_id for number, patent in known.items()})
+    graph = family_graph(citations, TextMap(known.column, known.families))
     log.step("citations between families", len(citations), graph.n_edges, graph.dropped)
     funnel = Funnel(log, "families", params.require)
     usable = _families(groups, known, funnel, params)
-    dated = {name: day for name, members in groups.items() if (day := _published(members) or _filed(members))}
-    filtered = funnel(usable, _filters(groups, graph, params))
-    families = funnel(filtered, [_large_classes(filtered, params.min_class_families)])
-    sizes = Counter(family.dominant for family in families.values())
-    data = TableData(params, families, filtered, graph, dated, _splits(families, params), sizes, log)
+    filtered = usable.at(funnel(usable.values(), _filters(graph, params)))
+    families = filtered.at(funnel(filtered.values(), [_large_classes(filtered, params.min_class_families)]))
+
+    ipc3, dominant, filed, soon = Few[frozenset[str]](), Few[str](), array("i"), array("i")
+    for family in families.values():
+        ipc3.append(family.ipc3)
+        dominant.append(family.dominant)
+        filed.append(_ordinal(family.filed))
+        soon.append(_ordinal(family.filed and min(_years_later(family.filed, params.early_years), params.cutoff)))
+    days = np.fromiter((_ordinal(_published(group) or _filed(group)) for group in groups.values()), np.int32)
+    day_of = np.zeros(len(known.families.dictionary), np.int32)  # by the numbers of the graph
+    day_of[codes_of(known.families)] = days[members.of_rows]
+    row_of = families.index.rows_of(known.families.dictionary)
+    citing, cited, day = row_of[graph.citing], row_of[graph.cited], day_of[graph.citing]
+
+    def counts(last: Rows) -> Rows:
+        """Count the citations of each retained family up to a day."""
+        counted = cited[(cited >= 0) & (day > 0) & (day <= last)]
+        return np.bincount(counted, minlength=len(families)).astype(np.int32)
+
+    retained = np.minimum(citing, cited) >= 0
+    data = TableData(
+        params,
+        families,
+        filtered,
+        graph,
+        ipc3,
+        dominant,
+        _splits(families, dominant, params),
+        np.array(filed, np.int32),
+        citing[retained],
+        cited[retained],
+        counts(np.array(soon, np.int32)[cited]),
+        counts(np.full(len(day), params.cutoff.toordinal(), np.int32)),
+        log,
+    )
     _log_split(data)
     return data
+
+
+def _ordinal(day: dt.date | None) -> int:
+    return day.toordinal() if day else 0
