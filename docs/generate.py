@@ -32,7 +32,7 @@ Scores = Mapping[str, Sequence[tuple[str, ...]]]
 
 
 def everything(folder: Path, work: Path) -> None:
-    """Write all generated files anew. The results in the work folder are used again by a later build."""
+    """Write all generated files again. The results in the work folder are used again by a later build."""
     shutil.rmtree(folder, ignore_errors=True)
     work.mkdir(exist_ok=True)
     example("static_model")(work / "wordllama")

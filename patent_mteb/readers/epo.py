@@ -32,7 +32,7 @@ _APPLICANTS = ("B700/B710/B711", "B700/B730/B731")
 
 def _document(root: Element, place: str) -> Iterator[Item]:
     if root.tag != _ROOT:
-        yield Skipped("", place, f"no patent document ({root.tag})")
+        yield Skipped("", place, f"not a patent document ({root.tag})")
         return
     biblio = root.find("SDOBI")
     if biblio is None:

@@ -67,7 +67,7 @@ def _refuse_damaged(path: Path) -> None:
         if not start.strip(b"\0"):
             refuse("zero bytes where data should be (is the file complete?)")
         if start.lstrip().lower().startswith((b"<!doctype html", b"<html")) and form_of(path) != "html":
-            refuse("a web page, no data (an error that a server sent?)")
+            refuse("a web page, not data (an error that a server sent?)")
         if b"urn:schemas-microsoft-com:office:spreadsheet" in start:
             refuse("an XML workbook of Excel 2003", "open it in Excel and save it as .xlsx")
         if start.startswith(b"%PDF"):

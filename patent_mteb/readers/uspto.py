@@ -27,7 +27,7 @@ def not_utility(kind: str) -> str:
 def _document(root: Element, place: str, every: bool) -> Iterator[Item]:
     tag = str(root.tag)
     if tag not in _MAKERS:
-        yield Skipped("", place, f"no patent document ({tag})")
+        yield Skipped("", place, f"not a patent document ({tag})")
         return
     published = _MAKERS[tag](root)
     if not every and (reason := not_utility(published.kind)):

@@ -181,7 +181,7 @@ def parse(content: bytes) -> tuple[Element, bool]:
     if wide or (declared and not _ENCODINGS.fullmatch(declared[1])):
         raise MalformedError("neither UTF-8 nor ISO 8859 nor Windows 125x")
     if not content.removeprefix(b"\xef\xbb\xbf").startswith(b"<"):
-        raise MalformedError("no XML")
+        raise MalformedError("not XML")
     content = _REFERENCE.sub(_character, _without_doctype(content).strip())
     try:
         return _element(content), False

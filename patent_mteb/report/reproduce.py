@@ -29,7 +29,7 @@ from patent_mteb.report.words import measure_title
 
 OKISH = 3.0  # times the tolerance up to which a difference is called OKISH
 AS_OTHERS = "differs from print, agrees with"
-"""Begin of the verdict on a number that another harness measured too; its number of harnesses follows."""
+"""Start of the verdict on a number that another harness measured too; its number of harnesses follows."""
 
 OTHER_READING = "other reading"
 OTHER_SETTINGS = "other settings"

@@ -112,8 +112,8 @@ class _Scorer:
         texts = self.chunks([{"text": document["text"]} for document in documents])
         n_chunks = list(map(len, texts))
         parts = [{**row, "text": text} for row, of_row in zip(documents, texts, strict=True) for text in of_row]
-        askers = [query for query, n in zip(queries, n_chunks, strict=True) for _ in range(n)]
-        sides = (row_loader(rows, inputs1.batch_size) for rows in (askers, parts))
+        repeated = [query for query, n in zip(queries, n_chunks, strict=True) for _ in range(n)]
+        sides = (row_loader(rows, inputs1.batch_size) for rows in (repeated, parts))
         found = one_score(self.model.predict(*sides, **kwargs), self.mteb_model_meta.name)
         self.n_pairs += len(found)
         return np.maximum.reduceat(found, np.cumsum([0, *n_chunks[:-1]]))

@@ -124,7 +124,7 @@ IN_ZIP = "no reader recognises the content of this zip file"
 OF_FILES: dict[str, tuple[Spoil, Outcomes]] = {
     "an empty file": (one_file(lambda text: ""), all_forms(stops("the file is empty"))),
     "zeros only": (one_file(lambda text: b"\0" * 100), all_forms(stops("zero bytes where data should be"))),
-    "a web page": (one_file(lambda text: "<!DOCTYPE html><html>503</html>"), all_forms(stops("a web page, no data"))),
+    "a web page": (one_file(lambda text: "<!DOCTYPE html><html>503</html>"), all_forms(stops("a web page, not data"))),
     "UTF-16": (one_file(lambda text: text.encode("utf-16")), all_forms(stops("UTF-16"), csv=counted("encoding", 3))),
     "a byte order mark": (one_file(lambda text: "\ufeff" + text), all_forms(WHOLE)),
     "a byte order mark between joined files": (
@@ -359,7 +359,7 @@ def test_files_of_a_directory_that_cannot_be_read_are_reported_and_change_the_ex
         and said.count("\n") == 1
     )
     (account,) = [one for one in read_accounts(tmp_path / "out").values() if one.path.endswith("mixed.zip")]
-    assert account.records["patents"] == 2 and account.left_out["no patent document (ep-patent-document)"].count == 1
+    assert account.records["patents"] == 2 and account.left_out["not a patent document (ep-patent-document)"].count == 1
     (folder / "cut.zip").write_bytes(zipped([("ipg.xml", "x" * 99)])[:-9])
     (folder / "empty.xml").touch()
     (folder / "nowhere.xml").symlink_to("gone.xml")

@@ -101,7 +101,7 @@ PARTS = ["xl/workbook.xml", "xl/worksheets/sheet1.xml", "xl/styles.xml", "[Conte
 CHANGES = {
     "cut": lambda content: content[: len(content) // 2],
     "empty": lambda content: b"",
-    "no XML": lambda content: b"\0" * 99,
+    "not XML": lambda content: b"\0" * 99,
 }
 
 

@@ -424,7 +424,7 @@ case("a web page called .xls", raw(web_page([HEADER, *ROWS]), "t.xls"))
 case(
     "a web page without a table",
     raw("<!DOCTYPE html><html><body>Session expired</body></html>", "t.xls"),
-    "a web page, no data",
+    "a web page, not data",
     "get it again",
 )
 case(

@@ -194,7 +194,7 @@ def test_a_file_that_is_broken_as_a_whole_gives_one_message(tmp_path, name, cont
 def test_text_is_not_recognised_as_xml_and_saved_if_the_source_is_named(tmp_path):
     items = read(tmp_path / "mail.xml", "Dear patent office,\n")
     assert recognise(tmp_path / "mail.xml") is None
-    assert reasons(items) == [("document 1", "no XML", "Dear patent office,\n")]
+    assert reasons(items) == [("document 1", "not XML", "Dear patent office,\n")]
 
 
 def test_documents_are_cut_wherever_a_chunk_ends(tmp_path, monkeypatch):
@@ -215,7 +215,7 @@ def test_a_document_that_is_too_long_is_skipped(tmp_path, monkeypatch):
     assert numbers(items) == ["US8930551B2", "US8930552B2"]
     assert {reason for _, reason, _ in reasons(items)} <= {
         "longer than 0 MiB",
-        "no XML",
+        "not XML",
         "not well-formed XML (ERR_TAG_NOT_FINISHED)",
     }
 
