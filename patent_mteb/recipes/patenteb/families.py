@@ -22,7 +22,7 @@ from patent_mteb.patents import ipc
 from patent_mteb.patents.near_duplicates import Sketched
 from patent_mteb.patents.on_disk import keyed_on_disk
 from patent_mteb.patents.records import Citation, Claim, Patent
-from patent_mteb.patents.text_columns import Few, Keyed, Members, Rows, TextMap, codes_of
+from patent_mteb.patents.text_columns import Few, Keyed, Members, Rows, TextMap, codes_of, values_of
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Fragments, Role, extract
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
@@ -199,9 +199,8 @@ class TableData:
         """The retained families of a split."""
         return np.flatnonzero(self.split == SPLITS.index(split)).astype(np.int32)
 
-    def names(self, rows: NDArray[np.integer[Any]]) -> list[str]:
-        names: list[str] = self.families.column.take(pa.array(rows)).to_pylist()
-        return names
+    def names(self, rows: NDArray[np.integer[Any]]) -> Iterator[str]:
+        return values_of(self.families.column.take(pa.array(rows)))
 
     def name(self, row: int) -> str:
         return str(self.families.column[row])
