@@ -162,6 +162,8 @@ _FIXED_MEMORY = 500_000_000
 _BYTES_PER_PUBLICATION = {"wipo_at": 1_700, "dapfam": 1_900, "patenteb": 2_900, "sophia": 3_500, "patentmap": 2_700}
 _BYTES_PER_PUBLICATION |= dict.fromkeys(OPEN_RECIPES, 1_400)
 """Memory in addition to the fixed amount: PatenTEB, Sophia and PatentMap by growth, others at a million."""
+_MILLION = 1_000_000
+_BYTES_BEYOND_A_MILLION = dict.fromkeys(("wipo_at", *OPEN_RECIPES), 700)  # measured at ten million
 _BYTES_UNMEASURED = 10_000  # an upper estimate for other recipes
 
 
@@ -170,7 +172,9 @@ def within_budget(budget: float | None, recipe: str, publications: int) -> Itera
     """Keep the blocks of a build small enough for a budget in GB; refuse it if its publications take more."""
     if budget is not None:
         name = find(recipe).__name__.rpartition(".")[2]
-        needed = _FIXED_MEMORY + _BYTES_PER_PUBLICATION.get(name, _BYTES_UNMEASURED) * publications
+        each = _BYTES_PER_PUBLICATION.get(name, _BYTES_UNMEASURED)
+        further = max(0, publications - _MILLION) * _BYTES_BEYOND_A_MILLION.get(name, each)
+        needed = _FIXED_MEMORY + each * min(publications, _MILLION) + further
         memory.refuse_beyond(budget, needed / 1e9, f"a build of {publications:,} publications takes")
     with memory.allowing(budget):
         yield

@@ -100,21 +100,31 @@ def each_with_ends(citations: Iterable[Citation], publications: TextIndex) -> It
         yield from zip(some, citing.tolist(), cited.tolist(), strict=True)
 
 
+def are_mutual(citing: Rows, cited: Rows, size: int) -> NDArray[np.bool_]:
+    """Whether each of some sorted edges between numbers below ``size`` also exists in the opposite direction."""
+    edges, opposite = (one.astype(np.int64) * size + other for one, other in ((citing, cited), (cited, citing)))
+    places = np.minimum(edges.searchsorted(opposite), max(len(edges) - 1, 0))
+    found: NDArray[np.bool_] = edges[places] == opposite
+    return found
+
+
 def family_graph(citations: Iterable[Citation], family_of: Mapping[str, str]) -> FamilyGraph:
     """Build the graph from citations between publications, whose families are numbered by their first uses."""
     known = TextMap.of(family_of)
     families, names = codes_of(known.coded), known.coded.dictionary
-    ends, n_unknown = [np.empty((0, 2), np.int64)], 0
+    ends, n_unknown = [np.empty((0, 2), np.int32)], 0
     for _, *rows in ends_of(citations, known.index):
         found = np.minimum(*rows) >= 0
-        ends.append(families[np.stack(rows, axis=1)[found]].astype(np.int64))
+        ends.append(families[np.stack(rows, axis=1)[found]])
         n_unknown += int((~found).sum())
-    all_citing, all_cited = np.concatenate(ends).T
-    size = max(len(names), 1)
-    within = all_citing == all_cited
-    edges = np.unique(all_citing[~within] * size + all_cited[~within])
-    citing, cited = np.divmod(edges, size)
-    both_ways = int(np.isin(cited * size + citing, edges).sum())
+    pairs, size = np.concatenate(ends), max(len(names), 1)
+    del ends
+    own = pairs[:, 0] == pairs[:, 1]
+    n_self = len(np.unique(pairs[own, 0]))
+    edges = np.unique(pairs[~own, 0].astype(np.int64) * size + pairs[~own, 1])
+    del pairs
+    citing, cited = (one.astype(np.int32) for one in np.divmod(edges, size))
+    del edges
 
     def neighbours(others: list[int]) -> frozenset[str]:
         return frozenset(names.take(pa.array(others)).to_pylist())
@@ -123,9 +133,9 @@ def family_graph(citations: Iterable[Citation], family_of: Mapping[str, str]) ->
     return FamilyGraph(
         SparseRows(keys, citing, cited, neighbours),
         SparseRows(keys, cited, citing, neighbours),
-        citing.astype(np.int32),
-        cited.astype(np.int32),
-        len(edges) - both_ways // 2,
+        citing,
+        cited,
+        len(citing) - int(are_mutual(citing, cited, size).sum()) // 2,
         n_unknown,
-        len(np.unique(all_citing[within])),
+        n_self,
     )

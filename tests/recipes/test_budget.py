@@ -29,6 +29,11 @@ def test_a_million_publications_fit_into_four_gigabytes(recipe):
         pass
 
 
+@pytest.mark.parametrize(("recipe", "measured"), [("wipo-at", 8.03), ("open-us", 6.86)])
+def test_ten_million_need_what_was_measured(recipe, measured):
+    assert measured < _enough(recipe, 10_000_000) < measured + 2
+
+
 def test_a_budget_that_is_enough_bounds_the_blocks():
     with recipes.within_budget(_enough("wipo_at", 1000), "wipo_at", 1000):
         assert portion(0.1, 10**9) < 10**8

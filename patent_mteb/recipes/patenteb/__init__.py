@@ -52,14 +52,14 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from patent_mteb.files import write_rows
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.text_columns import Few, values_of
+from patent_mteb.patents.text_columns import Few, Rows, values_of
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Role, remove_fragment
+from patent_mteb.recipes.graph import are_mutual
 from patent_mteb.recipes.patenteb.families import (
     BLOOM,
     CLASS,
@@ -152,8 +152,7 @@ def bloom_rows(data: TableData, split: str) -> list[Row]:
 def old_new_rows(data: TableData, split: str) -> Sequence[Row]:
     """Return a row for each citation within a split, in a random direction."""
     citing, cited = _links(data, split)
-    size = len(data.families)
-    mutual = np.isin(cited * size + citing, citing * size + cited)
+    mutual = are_mutual(citing, cited, len(data.families))
     rows: DiskList[Row] = DiskList()
     for pair in zip(values_of(citing[~mutual]), values_of(cited[~mutual]), strict=True):
         one, other = map(data.name, pair)
@@ -164,10 +163,10 @@ def old_new_rows(data: TableData, split: str) -> Sequence[Row]:
     return rows
 
 
-def _links(data: TableData, split: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _links(data: TableData, split: str) -> tuple[Rows, Rows]:
     """Return the rows of citing and cited families of the citations within a split, in order."""
     within = (data.split[data.citing] == SPLITS.index(split)) & (data.split[data.cited] == SPLITS.index(split))
-    citing, cited = data.citing[within].astype(np.int64), data.cited[within].astype(np.int64)
+    citing, cited = data.citing[within], data.cited[within]
     order = np.lexsort((cited, citing))
     return citing[order], cited[order]
 
@@ -222,9 +221,8 @@ def paraphrase_rows(data: TableData, task: str, role: Role, split: str = "test")
     share, families = data.params.positive_share, data.families.by_row
     members = [row for row in values_of(data.members(split)) if families[row].abstract.get(role)]
     citing, cited = _links(data, split)
-    size = len(data.families)
-    both_ways = np.isin(cited * size + citing, citing * size + cited) & (cited < citing)  # the other one counts
-    having = np.isin(citing, members) & np.isin(cited, members) & ~both_ways
+    counted = (citing < cited) | ~are_mutual(citing, cited, len(data.families))  # of two that are mutual one counts
+    having = np.isin(citing, members) & np.isin(cited, members) & counted
     pairs = zip(citing[having].tolist(), cited[having].tolist(), strict=True)
     links = [pair for pair in pairs if data.relation(*pair) == "IN"]
     most = round(data.params.max_paraphrase_rows * share)
