@@ -329,9 +329,7 @@ def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str]) 
         ipc3=frozenset(classes),
         dominant=max(classes, key=lambda code: classes[code]),
         codes=" ".join(sorted(codes)),
-        inventors=tuple(
-            dict.fromkeys(name for one in members for name in known.record(one.publication_number).inventors)
-        ),
+        inventors=tuple(dict.fromkeys(name for record in records for name in record.inventors)),
         filed=_filed(members),
         size=len(members),
     )
