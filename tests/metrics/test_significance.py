@@ -175,6 +175,7 @@ def test_corrections():
         naive = [max(min(1, (12 - rank) * q) for rank, q in enumerate(sorted(p)) if q <= own) for own in p]
         np.testing.assert_allclose(holm(p), naive)
     assert len(holm([])) == 0
+    np.testing.assert_array_equal(holm([1.0, 0.0]), [1.0, 0.0])
     for bad in ([0.1, np.nan], [1.5], [[0.1]]):
         with pytest.raises(ValueError, match="p values"):
             holm(bad)
