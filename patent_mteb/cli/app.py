@@ -13,7 +13,7 @@ from rich.text import Text
 
 from patent_mteb.cli import common
 
-Function = TypeVar("Function", bound=Callable[..., int])
+Function = TypeVar("Function", bound=Callable[..., int | None])
 
 _IN_GROUPS = {
     "": "try list run report reproduce geometry train contamination doctor",
@@ -102,12 +102,11 @@ def command(
 
 
 @app.command(name="--print-completion", sort_key=50)
-def print_completion(shell: str, /) -> int:
+def print_completion(shell: str, /) -> None:
     """Print the completion script of a shell: bash, zsh, fish or powershell."""
     if shell not in ("bash", "zsh", "fish", "powershell"):
         raise CycloptsError(msg=f"there is no completion for {shell}; choose from bash, zsh, fish, powershell")
     print(app.generate_completion(shell=shell))  # type: ignore[arg-type]
-    return 0
 
 
 @app.command(name="--include", sort_key=49)

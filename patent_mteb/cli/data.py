@@ -250,7 +250,7 @@ def inspect(
     families: Families = "joined",
     most: Annotated[int, WHOLE] = 3000,
     session: Session = SESSION,
-) -> int:
+) -> None:
     """Show the contents of your records, and the benchmarks and tasks that they make, before a build.
 
     Args:
@@ -266,12 +266,11 @@ def inspect(
     found = inspect(collection, most, families)
     if session.json:
         common.result(found.as_json())
-        return 0
+        return
     _show_records(found)
     _show_citations(found)
     if found.plans:
         _show_plans(found, [str(path) for path in (records, citations) if path])
-    return 0
 
 
 def _show_records(found: Inspection) -> None:
@@ -397,7 +396,7 @@ def build(
     settings: bool = False,
     memory: Memory = None,
     session: Session = SESSION,
-) -> int:
+) -> None:
     """Build the tables of a benchmark from records of your own patents.
 
     Args:
@@ -418,7 +417,7 @@ def build(
     if settings:
         rows = [(one.name, one.type, one.default, one.description) for one in recipes.settings(benchmark)]
         common.show(("setting", "type", "default", "description"), rows)
-        return 0
+        return
     if folder is None:  # the last argument is the folder
         citations, folder = None, citations
     assert patents is not None and folder is not None
@@ -434,7 +433,6 @@ def build(
     if made := dataset.read(root):
         common.say(f"data set {made.name}, version {made.version}")
     common.say(f"{len(log.files)} files in {root}; use it with PATENT_MTEB_DATA={root}")
-    return 0
 
 
 @command("data validate", "patent-mteb data validate ROOT", "patent-mteb data validate ROOT --certify facts.csv")

@@ -34,7 +34,7 @@ def report(
     baseline: Annotated[str | None, Parameter(metavar="MODEL")] = None,
     test: Annotated[str, Parameter(metavar="NAME")] = "bootstrap",
     session: Session = SESSION,
-) -> int:
+) -> None:
     """Make tables, plots and a static page from a results folder.
 
     Args:
@@ -84,7 +84,6 @@ def report(
         numbers = "digests of" if anonymous else "the"
         shown = "and of texts whose licence allows it" if texts else "no texts of own data"
         common.say_content(f"scores, the names of models, and {numbers} patent numbers of some queries; {shown}")
-    return 0
 
 
 @command("geometry", "patent-mteb geometry -m ORG/NAME -t PatentMapClmToAllRetrieval --out results")
@@ -94,7 +93,7 @@ def geometry(
     tasks: Tasks,
     max_documents: Annotated[int, WHOLE] = 10_000,
     out: Results = Path("results"),
-) -> int:
+) -> None:
     """Measure the geometry of a model's embeddings of the texts of tasks; 'report' shows it next to the scores.
 
     Args:
@@ -114,4 +113,3 @@ def geometry(
         rows = [(name, common.number(value, digits[name])) for name, value in measures.items()]
         common.show(("measure", "value"), rows, right=("value",))
         common.say(path)
-    return 0

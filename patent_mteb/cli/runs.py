@@ -148,7 +148,7 @@ def fuse(
     table: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     plot: Annotated[Path | None, Parameter(metavar="STEM")] = None,
     session: Session = SESSION,
-) -> int:
+) -> None:
     """Fuse stored runs of any models, views and lengths, and score the result on a task.
 
     Args:
@@ -185,7 +185,6 @@ def fuse(
             common.say(f"plot in {path.resolve()}")
     common.say(f"results in {out.resolve()}")
     common.say_content(common.RUNS)
-    return 0
 
 
 def _settings(rrf: Sequence[float], alpha: Sequence[float], weights: Sequence[float], grid_of: int) -> list[Any]:
@@ -289,7 +288,7 @@ _OPTIONS = SweepOptions()
     "patent-mteb runs sweep dapfam -m ORG/NAME --out sweep.csv",
     "patent-mteb runs sweep dapfam --paper --list",
 )
-def sweep(benchmark: Literal["dapfam", "DAPFAM"], /, *, options: Annotated[SweepOptions, FLAT] = _OPTIONS) -> int:
+def sweep(benchmark: Literal["dapfam", "DAPFAM"], /, *, options: Annotated[SweepOptions, FLAT] = _OPTIONS) -> None:
     """Run DAPFAM's matrix of runs, or a subset of it, into one table, resumable.
 
     Args:
@@ -301,7 +300,7 @@ def sweep(benchmark: Literal["dapfam", "DAPFAM"], /, *, options: Annotated[Sweep
     matrices = _matrices(options)
     if options.count:
         _list(matrices)
-        return 0
+        return
     try:
         lexical = bm25(options.bm25)
     except ValueError as error:
@@ -310,7 +309,6 @@ def sweep(benchmark: Literal["dapfam", "DAPFAM"], /, *, options: Annotated[Sweep
     dense = encoders(options, options.model, options.model_revision, precisions)
     table = sweep(matrices, dense, lexical, options.out, encode_kwargs=options.encode_kwargs())
     show_sweep(table, options.out)
-    return 0
 
 
 def _matrices(options: SweepOptions) -> tuple[Matrix, ...]:

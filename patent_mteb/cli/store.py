@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @command("store info", "patent-mteb store info")
-def info(*, store: StoreFolder = None, session: Session = SESSION) -> int:
+def info(*, store: StoreFolder = None, session: Session = SESSION) -> None:
     """List the models and vectors of the store."""
     from patent_mteb.store import EmbeddingStore
 
@@ -43,7 +43,6 @@ def info(*, store: StoreFolder = None, session: Session = SESSION) -> int:
     common.show(("model", "revision", "vectors", "texts", "MB"), rows, right=("texts", "MB"))
     for path in opened.leftovers():
         common.say(f"note {path}: left by a process that was stopped; prune removes it")
-    return 0
 
 
 @command("store verify", "patent-mteb store verify")
@@ -71,7 +70,7 @@ def prune(
     force: bool = False,
     store: StoreFolder = None,
     session: Session = SESSION,
-) -> int:
+) -> None:
     """Remove embeddings of a model, old ones, or damaged ones.
 
     Args:
@@ -93,7 +92,6 @@ def prune(
     for line in pruned.kept:
         common.say(f"left, a running process uses it (--force removes it all the same): {line}")
     common.say(f"{'would free' if dry_run else 'freed'} {pruned.freed_bytes / 1e6:.1f} MB")
-    return 0
 
 
 @command("store merge", "patent-mteb store merge other-store --store here")
@@ -103,7 +101,7 @@ def merge(
     *,
     store: StoreFolder = None,
     session: Session = SESSION,
-) -> int:
+) -> None:
     """Copy the embeddings of other stores into this one.
 
     Args:
@@ -124,7 +122,6 @@ def merge(
         )
     for note in done.notes:
         common.say(f"note {note}: copied without it")
-    return 0
 
 
 @dataclass(frozen=True, kw_only=True)
