@@ -17,7 +17,6 @@ from rich.text import Text
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
 from patent_mteb.cli.options import (
-    FLAT,
     POSITIVE,
     SESSION,
     SEVERAL,
@@ -486,7 +485,7 @@ def summarise(
     kinds: Annotated[tuple[str, ...], SEVERAL, Parameter(metavar="KIND...")] = (),
     characters: Annotated[int, POSITIVE] = 60_000,
     out: Annotated[Path, Parameter(metavar="FILE")] = Path("summaries.jsonl"),
-    requests: Annotated[LanguageModel, FLAT] = _REQUESTS,
+    requests: LanguageModel = _REQUESTS,
 ) -> int:
     """Write machine summaries of patents (Sophia's AI queries) with a language model, or extracts.
 

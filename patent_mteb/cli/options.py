@@ -60,7 +60,6 @@ WHOLE = Parameter(converter=_whole, metavar="N")
 POSITIVE = Parameter(converter=_whole, validator=Number(gte=1), metavar="N")
 AMOUNT = Parameter(validator=_finite)
 SEVERAL = Parameter(consume_multiple=(1, None))  # an option with one or more values: `--tasks A B`
-FLAT = Parameter(name="*")  # a dataclass whose fields are options of their own
 
 Precision = Literal["float32", "bfloat16", "float16", "bfloat16-autocast", "int8", "uint8", "binary"]
 """Those of :mod:`patent_mteb.models.loading`, which ``--help`` does not import."""

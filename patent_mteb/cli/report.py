@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import FLAT, SESSION, SEVERAL, WHOLE, Results, Session, StoredModel, Tasks
+from patent_mteb.cli.options import SESSION, SEVERAL, WHOLE, Results, Session, StoredModel, Tasks
 from patent_mteb.errors import DataError
 
 
@@ -89,7 +89,7 @@ def report(
 @command("geometry", "patent-mteb geometry -m ORG/NAME -t PatentMapClmToAllRetrieval --out results")
 def geometry(
     *,
-    model: Annotated[StoredModel, FLAT],
+    model: StoredModel,
     tasks: Tasks,
     max_documents: Annotated[int, WHOLE] = 10_000,
     out: Results = Path("results"),

@@ -11,7 +11,7 @@ from cyclopts import Group, Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import FLAT, SEVERAL, WHOLE, WithStore
+from patent_mteb.cli.options import SEVERAL, WHOLE, WithStore
 from patent_mteb.cli.run import show
 from patent_mteb.errors import DataError, ModelError
 
@@ -50,7 +50,7 @@ _OPTIONS = ReproduceOptions()
     "patent-mteb reproduce --paper dapfam --table 17 -m bm25-dapfam",
     "patent-mteb reproduce --paper patenteb --dry-run",
 )
-def reproduce(*, options: Annotated[ReproduceOptions, FLAT] = _OPTIONS) -> int:
+def reproduce(*, options: ReproduceOptions = _OPTIONS) -> int:
     """Compare every number that a paper states for a model with the measured one: OK, OKISH or FAIL."""
     if options.table is not None and options.paper is None:
         raise DataError("--table is a table of a paper", remedy="name the paper with --paper")

@@ -99,7 +99,6 @@ class _Composition:
     """Cross-encoder or late-interaction model that reorders the first documents."""
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(LanguageModel, _Composition, WithStore, Loading, _Usual):
     """Options of ``patent-mteb run``."""

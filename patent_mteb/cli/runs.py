@@ -15,7 +15,6 @@ from patent_mteb.cli import common
 from patent_mteb.cli.app import command
 from patent_mteb.cli.options import (
     AMOUNT,
-    FLAT,
     MODEL,
     ORDER,
     POSITIVE,
@@ -50,7 +49,7 @@ _FUSION = Group("Fusion", help="Without these options, reciprocal rank fusion wi
 )
 def candidates(
     *,
-    model: Annotated[StoredModel, FLAT],
+    model: StoredModel,
     tasks: Tasks,
     top: Annotated[int, POSITIVE, Parameter(metavar="K")] = 1000,
     limit: Annotated[int | None, POSITIVE] = None,
@@ -288,7 +287,7 @@ _OPTIONS = SweepOptions()
     "patent-mteb runs sweep dapfam -m ORG/NAME --out sweep.csv",
     "patent-mteb runs sweep dapfam --paper --list",
 )
-def sweep(benchmark: Literal["dapfam", "DAPFAM"], /, *, options: Annotated[SweepOptions, FLAT] = _OPTIONS) -> None:
+def sweep(benchmark: Literal["dapfam", "DAPFAM"], /, *, options: SweepOptions = _OPTIONS) -> None:
     """Run DAPFAM's matrix of runs, or a subset of it, into one table, resumable.
 
     Args:

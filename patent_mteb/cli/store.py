@@ -12,7 +12,6 @@ from cyclopts import Parameter
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
 from patent_mteb.cli.options import (
-    FLAT,
     SESSION,
     Benchmarks,
     Engine,
@@ -148,7 +147,7 @@ class EncodeOptions(Loading, _Tasks):
     "patent-mteb store encode ROOT -m MODEL",
     "patent-mteb store encode -b DAPFAM -m MODEL --shard 2/8 --store part-2",
 )
-def encode(data: Path | None = None, /, *, options: Annotated[EncodeOptions, FLAT]) -> int:
+def encode(data: Path | None = None, /, *, options: EncodeOptions) -> int:
     """Encode the texts of tasks into the store, all of them or a share; a later run reads them there.
 
     Args:
