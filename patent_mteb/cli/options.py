@@ -211,13 +211,12 @@ class Model(Encoding, Named):
         """Load the model of ``-m`` with the embedding store in front of it."""
         from mteb.models import EncoderProtocol
 
-        from patent_mteb.store import stored
+        from patent_mteb.models.composition import in_store
 
         model = self.load()
         if not isinstance(model, EncoderProtocol):
             raise ModelError(f"{model.mteb_model_meta.name} does not embed texts. Remedy: name an encoder with -m")
-        folder = self.store_folder
-        encoder: EncoderProtocol = model if folder is None else stored(model, folder)
+        encoder: EncoderProtocol = in_store(model, self.store_folder)
         return encoder
 
 
