@@ -198,11 +198,10 @@ def audit(
     rows = label_audit.audit(read, edition)
     common.result([asdict(row) | {"precision": row.precision, "recall": row.recall} for row in rows])
     numbers = ("ours", "experts", "both", "precision", "recall")
-    cells = [[row.rule, *(_cell(getattr(row, name)) for name in numbers)] for row in rows]
+    cells = [
+        (row.rule, row.ours, row.experts, row.both, common.number(row.precision, 3), common.number(row.recall, 3))
+        for row in rows
+    ]
     common.show(("rule", *numbers), cells, right=numbers)
     with_text = sum(one.text is not None for one in read)
     common.say(f"{len(read)} office actions, {with_text} of them with their text; the first two rules need it")
-
-
-def _cell(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

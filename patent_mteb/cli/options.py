@@ -136,12 +136,10 @@ class Session:
 
     @property
     def level(self) -> int:
-        """The verbosity."""
         return 0 if self.quiet else self.verbosity
 
     @property
     def bars(self) -> bool:
-        """Whether progress bars are drawn."""
         return self.level >= 2 and not self.no_progress and common.messages.is_terminal
 
 
@@ -202,7 +200,6 @@ class Model(Encoding, Named):
         return {"revision": self.model_revision, "device": self.device, "precision": self.precision}
 
     def load(self, **instead: Any) -> Any:
-        """Load the model of ``-m``."""
         from patent_mteb.models.loading import load
 
         return load(self.model, **{**self.loading(), **instead})

@@ -108,7 +108,6 @@ def anonymous(results: Source, folder: Folder, /, *, session: Session = SESSION)
 
 
 def _prepare(results: Path, folder: Path, model: str | None, *, upstream: bool, names: Mapping[str, str]) -> int:
-    """Prepare results for one destination, print the outcome, and return the exit status."""
     from patent_mteb.report.export import prepare
 
     export = prepare(results, folder, model, upstream=upstream, names=names)

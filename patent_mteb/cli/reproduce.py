@@ -25,8 +25,6 @@ _PASSAGES = (18, 20)  # tables of DAPFAM whose settings of passages are not stat
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceOptions(WithStore):
-    """Options of ``patent-mteb reproduce``."""
-
     models: Annotated[tuple[str, ...], SEVERAL, Parameter(name=["--model", "-m"], metavar="MODEL...")] = ()
     """These models only; without it all that a table prints."""
     results: Annotated[Path, Parameter(metavar="DIR")] = Path("results")

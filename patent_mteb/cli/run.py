@@ -101,8 +101,6 @@ class _Composition:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(LanguageModel, _Composition, WithStore, Loading, _Usual):
-    """Options of ``patent-mteb run``."""
-
     task_types: Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FILTERS, metavar="TYPE...")] = ()
     """Tasks of these types, such as Retrieval."""
     categories: Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FILTERS, metavar="CATEGORY...")] = ()
@@ -349,7 +347,6 @@ def show(report: Report, folder: Path) -> None:
 
 
 def _notes(scored: Sequence[Outcome]) -> Iterator[str]:
-    """Yield the caveats of these scores."""
     from patent_mteb.tasks.perquery import RUNS_VARIABLE
 
     if cached := [outcome for outcome in scored if outcome.cached]:

@@ -171,10 +171,9 @@ def fuse(
     if any(found[name].str.len_chars().sum() for name in SMALL if name in found.columns):
         common.say(explained())
     if table:
-        from patent_mteb.files import replacing
+        from patent_mteb.files import write_text
 
-        with replacing(table) as partial:
-            found.write_csv(partial)
+        write_text(table, found.write_csv())
         common.say(f"table in {table.resolve()}")
     if plot:
         from patent_mteb.report.drawing import fusion_curves
@@ -261,8 +260,6 @@ class Factors:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions(Factors, WithStore):
-    """Options of ``patent-mteb runs sweep``."""
-
     model: Annotated[str | None, Parameter(alias="-m", metavar="MODEL")] = None
     """Hub id, a name that mteb knows, or a checkpoint directory."""
     model_revision: Annotated[str | None, Parameter(group=MODEL, metavar="REVISION")] = None

@@ -133,8 +133,6 @@ class _Tasks(Named):
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeOptions(Loading, _Tasks):
-    """Options of ``patent-mteb store encode``."""
-
     shard: Shard = None
     """Encode only this share: every N-th batch from the I-th; 'store merge' joins stores."""
     engine: Engine = "local"
@@ -177,7 +175,6 @@ def encode(data: Path | None = None, /, *, options: EncodeOptions) -> int:
 
 
 def _show(done: Sequence[Encoded]) -> None:
-    """Print the counts of each task and share."""
     counts = ("texts", "distinct", "in the store", "in this share", "encoded")
     rows = [(name, _share(one), *astuple(found)) for one in done for name, found in one.counts.items()]
     if len(rows) > 1:

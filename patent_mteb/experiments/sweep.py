@@ -23,7 +23,7 @@ from mteb.types import EncodeKwargs
 from patent_mteb import published
 from patent_mteb._mteb import registered
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.files import replacing
+from patent_mteb.files import write_text
 from patent_mteb.identity import digest, identity_of
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.bm25 import BM25
@@ -240,8 +240,7 @@ class SweepTable:
         added = pl.DataFrame(rows, infer_schema_length=None)
         table = pl.concat([self.frame, added], how="diagonal_relaxed") if self.frame.height else added
         self.frame = table.unique(_KEYS, keep="last", maintain_order=True)
-        with replacing(self.path) as partial:
-            with_digests(self.frame).write_csv(partial)
+        write_text(self.path, with_digests(self.frame).write_csv())
 
 
 def _read(path: Path) -> pl.DataFrame:
@@ -277,16 +276,12 @@ class Corpora:
     """Maps equal data sets to one object, and stores the last one."""
 
     def __init__(self) -> None:
-        self._content = ""
-        self._corpus: Any = None
-        self._given: Any = None
+        self._corpus: Dataset | None = None
 
     def same(self, corpus: Dataset) -> Dataset:
         """Return the previous data set if it has the same rows, else this one."""
-        if corpus is not self._given:
-            self._given = corpus
-            if (content := content_of(corpus)) != self._content:
-                self._content, self._corpus = content, corpus
+        if self._corpus is None or content_of(corpus) != content_of(self._corpus):
+            self._corpus = corpus
         return self._corpus
 
 

@@ -41,7 +41,6 @@ class Finding:
 
     @property
     def fatal(self) -> bool:
-        """Whether the data are wrong."""
         return self.rank == "error"
 
 
