@@ -462,7 +462,7 @@ def validate(
         facts = validation.certificates(directory)
         releases.write(facts, certify)
         common.say(f"{len(facts)} facts of {len({fact.data for fact in facts})} released data sets in {certify}")
-    return 2 if any(finding.fatal for finding in findings) else 0
+    return 2 if any(finding.rank == "error" for finding in findings) else 0
 
 
 @command(
