@@ -165,7 +165,7 @@ def _passages(options: ReproduceOptions, table: int) -> int:
         return 0
     options.results.mkdir(parents=True, exist_ok=True)
     dense = encoders(options, model, None, ("int8",))
-    rows = sweep(matrix, dense, bm25("dapfam"), out, encode_kwargs=options.encode_kwargs())
+    rows = sweep([matrix], dense, bm25("dapfam"), out, encode_kwargs=options.encode_kwargs())
     show_sweep(rows, out)
     reason = next(one.not_joined for one in tables("dapfam") if one.table == table)
     common.say(f"Not judged: {reason}.")

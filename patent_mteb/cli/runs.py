@@ -327,12 +327,10 @@ def _list(matrices: tuple[Matrix, ...]) -> None:
     common.say(f"{len(settings)} runs")
 
 
-def encoders(
-    options: WithStore, model: str | None, revision: str | None, precisions: Sequence[Precision]
-) -> list[Any] | None:
+def encoders(options: WithStore, model: str | None, revision: str | None, precisions: Sequence[Precision]) -> list[Any]:
     """Return a model at each precision; stored full vectors serve the quantised ones too."""
     if not model:
-        return None
+        return []
     from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
 
     shared = {field.name: getattr(options, field.name) for field in fields(WithStore)}

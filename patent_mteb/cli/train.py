@@ -222,7 +222,6 @@ def _evaluated(job: Job, outcome: Outcome, tasks: Sequence[Any], session: Sessio
 
 
 def _changes(job: Job, corpus: Corpus, reports: Sequence[Report], tasks: Sequence[Any]) -> list[Change]:
-    """Return the changes of the scores of the tasks from base to checkpoints."""
     if not reports:
         return []
     from patent_mteb.training.comparing import compare_tasks

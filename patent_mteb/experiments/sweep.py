@@ -344,23 +344,21 @@ def models_of(systems: Sequence[System], group: Sequence[Setting], fusions: Mapp
 
 
 def sweep(
-    matrix: Matrix | Sequence[Matrix],
-    dense: EncoderProtocol | Sequence[EncoderProtocol] | None,
+    matrices: Sequence[Matrix],
+    encoders: Sequence[EncoderProtocol],
     lexical: BM25,
     out: Path,
     *,
     encode_kwargs: Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
     """Run the settings that the table ``out`` (csv) lacks, and return the table."""
-    parts = [matrix] if isinstance(matrix, Matrix) else list(matrix)
-    encoders: list[Any] = [] if dense is None else list(dense) if isinstance(dense, Sequence) else [dense]
-    groups = [group for part in parts for group in part.groups()]
+    groups = [group for part in matrices for group in part.groups()]
     if not encoders and (dense_backends := [group[0].backend for group in groups if group[0].backend != "bm25"]):
         raise ModelError(f"backend {dense_backends[0]} needs an encoder. Remedy: name one with -m")
     data = mteb.get_task(groups[0][0].task).source.revision  # type: ignore[attr-defined]
     table, runs, corpora = SweepTable(out, data), RunCache(), Corpora()
-    aggregates = tuple(dict.fromkeys(name for part in parts for name in part.aggregates))
-    fusions = {tag: fusion for part in parts for tag, fusion in part.fusions.items()}
+    aggregates = tuple(dict.fromkeys(name for part in matrices for name in part.aggregates))
+    fusions = {tag: fusion for part in matrices for tag, fusion in part.fusions.items()}
     words = System(lexical, runs, aggregates)
     embedded = [System(with_current_settings(encoder, encode_kwargs), runs, aggregates) for encoder in encoders]
     systems_of: dict[str, list[tuple[System, ...]]] = {
