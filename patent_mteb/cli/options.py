@@ -148,8 +148,6 @@ SESSION = Session()
 
 @dataclass(frozen=True, kw_only=True)
 class Named(Session):
-    """The name of a model."""
-
     model: Annotated[str, Parameter(alias="-m", metavar="MODEL")]
     """Hub id, a name that mteb knows, or a checkpoint directory."""
     model_revision: Annotated[str | None, Parameter(group=MODEL, metavar="REVISION")] = None
