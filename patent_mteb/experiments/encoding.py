@@ -119,11 +119,10 @@ class PrecomputeEncoder:
         batches = self._encoder.batches(plan, plan.first[new])
         stored = plan.first[plan.stored]
         mine = [batch for batch in self._ours(batches) if not np.isin(batch, stored).all()]
-        ours = sum(int((~np.isin(batch, stored)).sum()) for batch in mine)
         self.counts.requested += len(texts)
         self.counts.distinct += int(new.sum())
         self.counts.stored += int((plan.stored & new).sum())
-        self.counts.ours += ours
+        self.counts.ours += sum(int((~np.isin(batch, stored)).sum()) for batch in mine)
         if mine and not self._dry:
             before = self._encoder.stats.encoded
             self._encoder.encode_batches(plan, mine, stored)
