@@ -8,12 +8,12 @@ from inspect import BoundArguments
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from cyclopts import App, Argument, CycloptsError, Group, Parameter
+from cyclopts import App, CycloptsError, Group, Parameter
 from rich.text import Text
 
 from patent_mteb.cli import common
 
-Function = TypeVar("Function", bound=Callable[..., int])
+Function = TypeVar("Function", bound=Callable[..., int | None])
 
 _IN_GROUPS = {
     "": "try list run report reproduce geometry train contamination doctor",
@@ -102,12 +102,11 @@ def command(
 
 
 @app.command(name="--print-completion", sort_key=50)
-def print_completion(shell: str, /) -> int:
+def print_completion(shell: str, /) -> None:
     """Print the completion script of a shell: bash, zsh, fish or powershell."""
     if shell not in ("bash", "zsh", "fish", "powershell"):
         raise CycloptsError(msg=f"there is no completion for {shell}; choose from bash, zsh, fish, powershell")
     print(app.generate_completion(shell=shell))  # type: ignore[arg-type]
-    return 0
 
 
 @app.command(name="--include", sort_key=49)
@@ -147,9 +146,8 @@ def parse(words: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]:
     return function, bound
 
 
-def print_help(name: str, console: Any = None) -> None:
+def print_help(name: str, console: common.Terminal) -> None:
     """Print the help of a command or group; its examples keep their lines, so that they can be copied."""
-    console = console or common.Terminal()
     words = name.split()
     while words and " ".join(words) not in COMMANDS and " ".join(words) not in GROUPS:
         words.pop()
@@ -178,13 +176,7 @@ def refuse(error: CycloptsError, function: Callable[..., Any] | None = None) -> 
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """The name of the command that a function is."""
     return _NAMES.get(function, "patent-mteb")
-
-
-def arguments(name: str) -> list[Argument]:
-    found = app.parse_commands(name.split())[1][-1].assemble_argument_collection(parse_docstring=True)
-    return [argument for argument in found if argument.show]
 
 
 def _current(words: Sequence[str]) -> list[str]:

@@ -17,7 +17,6 @@ from rich.text import Text
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
 from patent_mteb.cli.options import (
-    FLAT,
     POSITIVE,
     SESSION,
     SEVERAL,
@@ -250,7 +249,7 @@ def inspect(
     families: Families = "joined",
     most: Annotated[int, WHOLE] = 3000,
     session: Session = SESSION,
-) -> int:
+) -> None:
     """Show the contents of your records, and the benchmarks and tasks that they make, before a build.
 
     Args:
@@ -266,12 +265,11 @@ def inspect(
     found = inspect(collection, most, families)
     if session.json:
         common.result(found.as_json())
-        return 0
+        return
     _show_records(found)
     _show_citations(found)
     if found.plans:
         _show_plans(found, [str(path) for path in (records, citations) if path])
-    return 0
 
 
 def _show_records(found: Inspection) -> None:
@@ -397,7 +395,7 @@ def build(
     settings: bool = False,
     memory: Memory = None,
     session: Session = SESSION,
-) -> int:
+) -> None:
     """Build the tables of a benchmark from records of your own patents.
 
     Args:
@@ -418,7 +416,7 @@ def build(
     if settings:
         rows = [(one.name, one.type, one.default, one.description) for one in recipes.settings(benchmark)]
         common.show(("setting", "type", "default", "description"), rows)
-        return 0
+        return
     if folder is None:  # the last argument is the folder
         citations, folder = None, citations
     assert patents is not None and folder is not None
@@ -434,7 +432,6 @@ def build(
     if made := dataset.read(root):
         common.say(f"data set {made.name}, version {made.version}")
     common.say(f"{len(log.files)} files in {root}; use it with PATENT_MTEB_DATA={root}")
-    return 0
 
 
 @command("data validate", "patent-mteb data validate ROOT", "patent-mteb data validate ROOT --certify facts.csv")
@@ -465,7 +462,7 @@ def validate(
         facts = validation.certificates(directory)
         releases.write(facts, certify)
         common.say(f"{len(facts)} facts of {len({fact.data for fact in facts})} released data sets in {certify}")
-    return 2 if any(finding.fatal for finding in findings) else 0
+    return 2 if any(finding.rank == "error" for finding in findings) else 0
 
 
 @command(
@@ -488,7 +485,7 @@ def summarise(
     kinds: Annotated[tuple[str, ...], SEVERAL, Parameter(metavar="KIND...")] = (),
     characters: Annotated[int, POSITIVE] = 60_000,
     out: Annotated[Path, Parameter(metavar="FILE")] = Path("summaries.jsonl"),
-    requests: Annotated[LanguageModel, FLAT] = _REQUESTS,
+    requests: LanguageModel = _REQUESTS,
 ) -> int:
     """Write machine summaries of patents (Sophia's AI queries) with a language model, or extracts.
 

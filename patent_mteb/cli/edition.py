@@ -31,7 +31,7 @@ def build(
     licence: str = "",
     memory: Memory = None,
     session: Session = SESSION,
-) -> int:
+) -> None:
     """Build an edition and its manifest from records.
 
     Args:
@@ -55,7 +55,6 @@ def build(
     common.say(
         f"edition {name} in {root}; its manifest is {root / editions.MANIFEST}; use it with PATENT_MTEB_DATA={root}"
     )
-    return 0
 
 
 @command("edition rebuild", "patent-mteb edition rebuild manifest records edition")
@@ -187,7 +186,7 @@ def audit(
     *,
     edition: Annotated[Path | None, Parameter(help="Compare the judgements of this edition, too.")] = None,
     session: Session = SESSION,
-) -> int:
+) -> None:
     """Print precision and recall of the rules of judgement against office actions that experts parsed.
 
     Args:
@@ -199,12 +198,10 @@ def audit(
     rows = label_audit.audit(read, edition)
     common.result([asdict(row) | {"precision": row.precision, "recall": row.recall} for row in rows])
     numbers = ("ours", "experts", "both", "precision", "recall")
-    cells = [[row.rule, *(_cell(getattr(row, name)) for name in numbers)] for row in rows]
+    cells = [
+        (row.rule, row.ours, row.experts, row.both, common.number(row.precision, 3), common.number(row.recall, 3))
+        for row in rows
+    ]
     common.show(("rule", *numbers), cells, right=numbers)
     with_text = sum(one.text is not None for one in read)
     common.say(f"{len(read)} office actions, {with_text} of them with their text; the first two rules need it")
-    return 0
-
-
-def _cell(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

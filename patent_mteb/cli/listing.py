@@ -23,7 +23,7 @@ def list_(
     *,
     benchmarks: Benchmarks = (),
     session: Session = SESSION,
-) -> int:
+) -> None:
     """List tasks, benchmarks or models, and the source of the data of each.
 
     Args:
@@ -35,7 +35,6 @@ def list_(
     common.result(rows)
     shown = [[measure_title(row[name]) if name == "main score" else row[name] for name in columns] for row in rows]
     common.show(columns, shown, right=right)
-    return 0
 
 
 _Listed = tuple[Sequence[str], list[dict[str, Any]], Collection[str]]

@@ -60,7 +60,6 @@ WHOLE = Parameter(converter=_whole, metavar="N")
 POSITIVE = Parameter(converter=_whole, validator=Number(gte=1), metavar="N")
 AMOUNT = Parameter(validator=_finite)
 SEVERAL = Parameter(consume_multiple=(1, None))  # an option with one or more values: `--tasks A B`
-FLAT = Parameter(name="*")  # a dataclass whose fields are options of their own
 
 Precision = Literal["float32", "bfloat16", "float16", "bfloat16-autocast", "int8", "uint8", "binary"]
 """Those of :mod:`patent_mteb.models.loading`, which ``--help`` does not import."""
@@ -137,12 +136,10 @@ class Session:
 
     @property
     def level(self) -> int:
-        """The verbosity."""
         return 0 if self.quiet else self.verbosity
 
     @property
     def bars(self) -> bool:
-        """Whether progress bars are drawn."""
         return self.level >= 2 and not self.no_progress and common.messages.is_terminal
 
 
@@ -151,8 +148,6 @@ SESSION = Session()
 
 @dataclass(frozen=True, kw_only=True)
 class Named(Session):
-    """The name of a model."""
-
     model: Annotated[str, Parameter(alias="-m", metavar="MODEL")]
     """Hub id, a name that mteb knows, or a checkpoint directory."""
     model_revision: Annotated[str | None, Parameter(group=MODEL, metavar="REVISION")] = None
@@ -203,7 +198,6 @@ class Model(Encoding, Named):
         return {"revision": self.model_revision, "device": self.device, "precision": self.precision}
 
     def load(self, **instead: Any) -> Any:
-        """Load the model of ``-m``."""
         from patent_mteb.models.loading import load
 
         return load(self.model, **{**self.loading(), **instead})
@@ -212,13 +206,12 @@ class Model(Encoding, Named):
         """Load the model of ``-m`` with the embedding store in front of it."""
         from mteb.models import EncoderProtocol
 
-        from patent_mteb.store import stored
+        from patent_mteb.models.composition import in_store
 
         model = self.load()
         if not isinstance(model, EncoderProtocol):
             raise ModelError(f"{model.mteb_model_meta.name} does not embed texts. Remedy: name an encoder with -m")
-        folder = self.store_folder
-        encoder: EncoderProtocol = model if folder is None else stored(model, folder)
+        encoder: EncoderProtocol = in_store(model, self.store_folder)
         return encoder
 
 

@@ -96,7 +96,7 @@ def check(board: Path, /, *, session: Session = SESSION) -> int:
 
 
 @command("publish anonymous", "patent-mteb publish anonymous results OUT")
-def anonymous(results: Source, folder: Folder, /, *, session: Session = SESSION) -> int:
+def anonymous(results: Source, folder: Folder, /, *, session: Session = SESSION) -> None:
     """Copy a folder of results or runs with keyed digests instead of patent numbers; reports and scores work on it."""
     from patent_mteb.experiments.anonymous import copy_results, key_path
 
@@ -105,11 +105,9 @@ def anonymous(results: Source, folder: Folder, /, *, session: Session = SESSION)
         common.warn(f"note: {count} files {ending} left out: they may hold patent numbers")
     common.say(f"{done.files} files in {folder.resolve()}; the key of the digests stays in {key_path()}")
     common.say_content("scores, the names of models and own data, and digests; no patent numbers and no texts")
-    return 0
 
 
 def _prepare(results: Path, folder: Path, model: str | None, *, upstream: bool, names: Mapping[str, str]) -> int:
-    """Prepare results for one destination, print the outcome, and return the exit status."""
     from patent_mteb.report.export import prepare
 
     export = prepare(results, folder, model, upstream=upstream, names=names)
@@ -155,7 +153,7 @@ def mteb(
 
 
 @command("publish beir", "patent-mteb publish beir PatentDAPFAMTACToTACRetrieval DIR")
-def beir(task: str, folder: Folder, /, *, session: Session = SESSION) -> int:
+def beir(task: str, folder: Folder, /, *, session: Session = SESSION) -> None:
     """Write a retrieval task as a BEIR folder: corpus.jsonl, queries.jsonl, qrels/test.tsv.
 
     Args:
@@ -174,4 +172,3 @@ def beir(task: str, folder: Folder, /, *, session: Session = SESSION) -> int:
             " are evaluated"
         )
     common.say_content("the texts and patent numbers of the task")
-    return 0

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import FLAT, SESSION, SEVERAL, WHOLE, Results, Session, StoredModel, Tasks
+from patent_mteb.cli.options import SESSION, SEVERAL, WHOLE, Results, Session, StoredModel, Tasks
 from patent_mteb.errors import DataError
 
 
@@ -34,7 +34,7 @@ def report(
     baseline: Annotated[str | None, Parameter(metavar="MODEL")] = None,
     test: Annotated[str, Parameter(metavar="NAME")] = "bootstrap",
     session: Session = SESSION,
-) -> int:
+) -> None:
     """Make tables, plots and a static page from a results folder.
 
     Args:
@@ -84,17 +84,16 @@ def report(
         numbers = "digests of" if anonymous else "the"
         shown = "and of texts whose licence allows it" if texts else "no texts of own data"
         common.say_content(f"scores, the names of models, and {numbers} patent numbers of some queries; {shown}")
-    return 0
 
 
 @command("geometry", "patent-mteb geometry -m ORG/NAME -t PatentMapClmToAllRetrieval --out results")
 def geometry(
     *,
-    model: Annotated[StoredModel, FLAT],
+    model: StoredModel,
     tasks: Tasks,
     max_documents: Annotated[int, WHOLE] = 10_000,
     out: Results = Path("results"),
-) -> int:
+) -> None:
     """Measure the geometry of a model's embeddings of the texts of tasks; 'report' shows it next to the scores.
 
     Args:
@@ -114,4 +113,3 @@ def geometry(
         rows = [(name, common.number(value, digits[name])) for name, value in measures.items()]
         common.show(("measure", "value"), rows, right=("value",))
         common.say(path)
-    return 0

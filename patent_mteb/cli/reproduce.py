@@ -11,7 +11,7 @@ from cyclopts import Group, Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import FLAT, SEVERAL, WHOLE, WithStore
+from patent_mteb.cli.options import SEVERAL, WHOLE, WithStore
 from patent_mteb.cli.run import show
 from patent_mteb.errors import DataError, ModelError
 
@@ -25,8 +25,6 @@ _PASSAGES = (18, 20)  # tables of DAPFAM whose settings of passages are not stat
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceOptions(WithStore):
-    """Options of ``patent-mteb reproduce``."""
-
     models: Annotated[tuple[str, ...], SEVERAL, Parameter(name=["--model", "-m"], metavar="MODEL...")] = ()
     """These models only; without it all that a table prints."""
     results: Annotated[Path, Parameter(metavar="DIR")] = Path("results")
@@ -50,7 +48,7 @@ _OPTIONS = ReproduceOptions()
     "patent-mteb reproduce --paper dapfam --table 17 -m bm25-dapfam",
     "patent-mteb reproduce --paper patenteb --dry-run",
 )
-def reproduce(*, options: Annotated[ReproduceOptions, FLAT] = _OPTIONS) -> int:
+def reproduce(*, options: ReproduceOptions = _OPTIONS) -> int:
     """Compare every number that a paper states for a model with the measured one: OK, OKISH or FAIL."""
     if options.table is not None and options.paper is None:
         raise DataError("--table is a table of a paper", remedy="name the paper with --paper")
@@ -167,7 +165,7 @@ def _passages(options: ReproduceOptions, table: int) -> int:
         return 0
     options.results.mkdir(parents=True, exist_ok=True)
     dense = encoders(options, model, None, ("int8",))
-    rows = sweep(matrix, dense, bm25("dapfam"), out, encode_kwargs=options.encode_kwargs())
+    rows = sweep([matrix], dense, bm25("dapfam"), out, encode_kwargs=options.encode_kwargs())
     show_sweep(rows, out)
     reason = next(one.not_joined for one in tables("dapfam") if one.table == table)
     common.say(f"Not judged: {reason}.")

@@ -99,11 +99,8 @@ class _Composition:
     """Cross-encoder or late-interaction model that reorders the first documents."""
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(LanguageModel, _Composition, WithStore, Loading, _Usual):
-    """Options of ``patent-mteb run``."""
-
     task_types: Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FILTERS, metavar="TYPE...")] = ()
     """Tasks of these types, such as Retrieval."""
     categories: Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FILTERS, metavar="CATEGORY...")] = ()
@@ -208,13 +205,12 @@ def _model(options: RunOptions) -> Any:
     from patent_mteb.models.composition import compose
     from patent_mteb.models.loading import load
 
-    if options.candidates:
-        return _reranker_of_candidates(options, options.candidates)
-
     def load_other(name: str) -> Any:
         return load(name, device=options.device)
 
     try:
+        if options.candidates:
+            return _reranker_of_candidates(options, options.candidates)
         return compose(
             options.load(),
             store=options.store_folder,
@@ -249,8 +245,7 @@ def _reranker(options: RunOptions, name: str, load: Callable[[str], Any]) -> Any
 
 def _changed(options: RunOptions, names: Sequence[str]) -> list[str]:
     """Return those of some options that differ from their defaults, as a command line writes them."""
-    defaults = {field.name: field.default for field in fields(options)}
-    return [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) != defaults[name]]
+    return [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) != getattr(RunOptions, name)]
 
 
 def _first_stage(options: RunOptions) -> list[str]:
@@ -272,25 +267,17 @@ def _reranker_of_candidates(options: RunOptions, folder: Path) -> Any:
         raise ModelError(
             f"{', '.join(others)} cannot change the model of --chat-endpoint. Remedy: leave out {', '.join(others)}"
         )
-    try:
-        reranker = second_stage(_reranker(options, options.model, lambda _: options.load()))
-        second = in_store(reranker, options.store_folder)
-        return Reranked(Candidates(folder), second, k=options.rerank_depth, chunk_tokens=options.rerank_chunks)
-    except ValueError as error:
-        raise ModelError(str(error)) from error
+    reranker = second_stage(_reranker(options, options.model, lambda _: options.load()))
+    second = in_store(reranker, options.store_folder)
+    return Reranked(Candidates(folder), second, k=options.rerank_depth, chunk_tokens=options.rerank_chunks)
 
 
 def _plan(options: RunOptions, tasks: Sequence[AbsTask]) -> int:
     """Print the plan of a run and return the exit status: 1 where data are missing."""
-    from mteb.models import EncoderProtocol
-
     from patent_mteb.experiments.plan import plan
-    from patent_mteb.store import stored
+    from patent_mteb.models.composition import in_store
 
-    model = options.load(layers=None, input=None)
-    folder = options.store_folder
-    if folder is not None and isinstance(model, EncoderProtocol):
-        model = stored(model, folder)
+    model = in_store(options.load(layers=None, input=None), options.store_folder)
     found = plan(model, tasks, options.out, encode_kwargs=options.encode_kwargs())
     common.result(asdict(found))
     _show_plan(found, _first_stage(options), options.price_input)
@@ -360,7 +347,6 @@ def show(report: Report, folder: Path) -> None:
 
 
 def _notes(scored: Sequence[Outcome]) -> Iterator[str]:
-    """Yield the caveats of these scores."""
     from patent_mteb.tasks.perquery import RUNS_VARIABLE
 
     if cached := [outcome for outcome in scored if outcome.cached]:

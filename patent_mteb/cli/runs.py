@@ -15,7 +15,6 @@ from patent_mteb.cli import common
 from patent_mteb.cli.app import command
 from patent_mteb.cli.options import (
     AMOUNT,
-    FLAT,
     MODEL,
     ORDER,
     POSITIVE,
@@ -50,7 +49,7 @@ _FUSION = Group("Fusion", help="Without these options, reciprocal rank fusion wi
 )
 def candidates(
     *,
-    model: Annotated[StoredModel, FLAT],
+    model: StoredModel,
     tasks: Tasks,
     top: Annotated[int, POSITIVE, Parameter(metavar="K")] = 1000,
     limit: Annotated[int | None, POSITIVE] = None,
@@ -148,7 +147,7 @@ def fuse(
     table: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     plot: Annotated[Path | None, Parameter(metavar="STEM")] = None,
     session: Session = SESSION,
-) -> int:
+) -> None:
     """Fuse stored runs of any models, views and lengths, and score the result on a task.
 
     Args:
@@ -172,10 +171,9 @@ def fuse(
     if any(found[name].str.len_chars().sum() for name in SMALL if name in found.columns):
         common.say(explained())
     if table:
-        from patent_mteb.files import replacing
+        from patent_mteb.files import write_text
 
-        with replacing(table) as partial:
-            found.write_csv(partial)
+        write_text(table, found.write_csv())
         common.say(f"table in {table.resolve()}")
     if plot:
         from patent_mteb.report.drawing import fusion_curves
@@ -185,7 +183,6 @@ def fuse(
             common.say(f"plot in {path.resolve()}")
     common.say(f"results in {out.resolve()}")
     common.say_content(common.RUNS)
-    return 0
 
 
 def _settings(rrf: Sequence[float], alpha: Sequence[float], weights: Sequence[float], grid_of: int) -> list[Any]:
@@ -263,8 +260,6 @@ class Factors:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions(Factors, WithStore):
-    """Options of ``patent-mteb runs sweep``."""
-
     model: Annotated[str | None, Parameter(alias="-m", metavar="MODEL")] = None
     """Hub id, a name that mteb knows, or a checkpoint directory."""
     model_revision: Annotated[str | None, Parameter(group=MODEL, metavar="REVISION")] = None
@@ -289,7 +284,7 @@ _OPTIONS = SweepOptions()
     "patent-mteb runs sweep dapfam -m ORG/NAME --out sweep.csv",
     "patent-mteb runs sweep dapfam --paper --list",
 )
-def sweep(benchmark: Literal["dapfam", "DAPFAM"], /, *, options: Annotated[SweepOptions, FLAT] = _OPTIONS) -> int:
+def sweep(benchmark: Literal["dapfam", "DAPFAM"], /, *, options: SweepOptions = _OPTIONS) -> None:
     """Run DAPFAM's matrix of runs, or a subset of it, into one table, resumable.
 
     Args:
@@ -301,7 +296,7 @@ def sweep(benchmark: Literal["dapfam", "DAPFAM"], /, *, options: Annotated[Sweep
     matrices = _matrices(options)
     if options.count:
         _list(matrices)
-        return 0
+        return
     try:
         lexical = bm25(options.bm25)
     except ValueError as error:
@@ -310,7 +305,6 @@ def sweep(benchmark: Literal["dapfam", "DAPFAM"], /, *, options: Annotated[Sweep
     dense = encoders(options, options.model, options.model_revision, precisions)
     table = sweep(matrices, dense, lexical, options.out, encode_kwargs=options.encode_kwargs())
     show_sweep(table, options.out)
-    return 0
 
 
 def _matrices(options: SweepOptions) -> tuple[Matrix, ...]:
@@ -333,12 +327,10 @@ def _list(matrices: tuple[Matrix, ...]) -> None:
     common.say(f"{len(settings)} runs")
 
 
-def encoders(
-    options: WithStore, model: str | None, revision: str | None, precisions: Sequence[Precision]
-) -> list[Any] | None:
+def encoders(options: WithStore, model: str | None, revision: str | None, precisions: Sequence[Precision]) -> list[Any]:
     """Return a model at each precision; stored full vectors serve the quantised ones too."""
     if not model:
-        return None
+        return []
     from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
 
     shared = {field.name: getattr(options, field.name) for field in fields(WithStore)}

@@ -12,7 +12,6 @@ from cyclopts import Parameter
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
 from patent_mteb.cli.options import (
-    FLAT,
     SESSION,
     Benchmarks,
     Engine,
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @command("store info", "patent-mteb store info")
-def info(*, store: StoreFolder = None, session: Session = SESSION) -> int:
+def info(*, store: StoreFolder = None, session: Session = SESSION) -> None:
     """List the models and vectors of the store."""
     from patent_mteb.store import EmbeddingStore
 
@@ -43,7 +42,6 @@ def info(*, store: StoreFolder = None, session: Session = SESSION) -> int:
     common.show(("model", "revision", "vectors", "texts", "MB"), rows, right=("texts", "MB"))
     for path in opened.leftovers():
         common.say(f"note {path}: left by a process that was stopped; prune removes it")
-    return 0
 
 
 @command("store verify", "patent-mteb store verify")
@@ -71,7 +69,7 @@ def prune(
     force: bool = False,
     store: StoreFolder = None,
     session: Session = SESSION,
-) -> int:
+) -> None:
     """Remove embeddings of a model, old ones, or damaged ones.
 
     Args:
@@ -93,7 +91,6 @@ def prune(
     for line in pruned.kept:
         common.say(f"left, a running process uses it (--force removes it all the same): {line}")
     common.say(f"{'would free' if dry_run else 'freed'} {pruned.freed_bytes / 1e6:.1f} MB")
-    return 0
 
 
 @command("store merge", "patent-mteb store merge other-store --store here")
@@ -103,7 +100,7 @@ def merge(
     *,
     store: StoreFolder = None,
     session: Session = SESSION,
-) -> int:
+) -> None:
     """Copy the embeddings of other stores into this one.
 
     Args:
@@ -124,7 +121,6 @@ def merge(
         )
     for note in done.notes:
         common.say(f"note {note}: copied without it")
-    return 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,8 +133,6 @@ class _Tasks(Named):
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeOptions(Loading, _Tasks):
-    """Options of ``patent-mteb store encode``."""
-
     shard: Shard = None
     """Encode only this share: every N-th batch from the I-th; 'store merge' joins stores."""
     engine: Engine = "local"
@@ -151,7 +145,7 @@ class EncodeOptions(Loading, _Tasks):
     "patent-mteb store encode ROOT -m MODEL",
     "patent-mteb store encode -b DAPFAM -m MODEL --shard 2/8 --store part-2",
 )
-def encode(data: Path | None = None, /, *, options: Annotated[EncodeOptions, FLAT]) -> int:
+def encode(data: Path | None = None, /, *, options: EncodeOptions) -> int:
     """Encode the texts of tasks into the store, all of them or a share; a later run reads them there.
 
     Args:
@@ -181,7 +175,6 @@ def encode(data: Path | None = None, /, *, options: Annotated[EncodeOptions, FLA
 
 
 def _show(done: Sequence[Encoded]) -> None:
-    """Print the counts of each task and share."""
     counts = ("texts", "distinct", "in the store", "in this share", "encoded")
     rows = [(name, _share(one), *astuple(found)) for one in done for name, found in one.counts.items()]
     if len(rows) > 1:

@@ -222,7 +222,6 @@ def _evaluated(job: Job, outcome: Outcome, tasks: Sequence[Any], session: Sessio
 
 
 def _changes(job: Job, corpus: Corpus, reports: Sequence[Report], tasks: Sequence[Any]) -> list[Change]:
-    """Return the changes of the scores of the tasks from base to checkpoints."""
     if not reports:
         return []
     from patent_mteb.training.comparing import compare_tasks
@@ -277,7 +276,7 @@ def _show_printed(recipe: str) -> None:
 @command("publish model", "patent-mteb publish model trained/models/CHECKPOINT --name ORG/NAME")
 def publish_model(
     checkpoint: Path, /, *, name: Annotated[str, Parameter(metavar="ORG/NAME")], session: Session = SESSION
-) -> int:
+) -> None:
     """List the files of a trained checkpoint and the command that uploads them to the Hugging Face hub.
 
     Args:
@@ -305,4 +304,3 @@ def publish_model(
         common.say(f"the card says: {phrase}")
     common.say("Nothing was uploaded. This command uploads it:")
     common.say(f"  hf upload {name} {shlex.quote(str(checkpoint))} .")
-    return 0

@@ -81,7 +81,7 @@ def recompute(
         except PatentMTEBError as error:
             yield from (Recomputed(path, reason=str(error)) for path in paths)
             continue
-        system = model if store is None else in_store(model, store)
+        system = in_store(model, store)
         for path in paths:
             try:
                 yield _recomputed(path, system, share)

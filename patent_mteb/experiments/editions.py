@@ -145,10 +145,11 @@ def build(
 
 def sources_of(records: Path) -> list[dict[str, Any]]:
     """Return name, kind, size, hash and last change of the files that a records directory was imported from."""
-    accounts = read_accounts(records).values()
-    rows = ({"file": Path(one.path).name, "kind": one.source, "bytes": one.size} for one in accounts)
-    noted = [row | {"sha256": one.sha256, "day": one.day} for row, one in zip(rows, accounts, strict=True)]
-    return sorted(noted, key=lambda row: (row["file"], row["sha256"]))
+    rows = [
+        {"file": Path(one.path).name, "kind": one.source, "bytes": one.size, "sha256": one.sha256, "day": one.day}
+        for one in read_accounts(records).values()
+    ]
+    return sorted(rows, key=itemgetter("file", "sha256"))
 
 
 def _write_records(place: Path, collection: Collection, manifest: _Manifest) -> None:
@@ -269,12 +270,10 @@ def name_of(root: Path) -> str:
 
 
 def edition_folder(root: Path) -> Path:
-    """Return the folder of the tables of an edition."""
     return root / str(recipes.find(_recipe_of(root)[1]).NAME)
 
 
 def _manifest_of(root: Path) -> _Manifest:
-    """Compute the manifest of the tables in a root."""
     record, recipe = _recipe_of(root)
     built, folder = record.recipes[recipe], edition_folder(root)
     texts, judgements = (DiskList(sorted_on_disk(rows(folder))) for rows in (_texts, _judgements))
@@ -338,7 +337,6 @@ def _texts(folder: Path) -> Iterator[_Row]:
 
 
 def _judgements(folder: Path) -> Iterator[_Row]:
-    """Yield the grades of all judged pairs."""
     for part, place in _PARTS.items():
         if (path := folder / place / "qrels" / "test.tsv").exists():
             yield from ((part, query, key, str(gain)) for _, query, key, gain in beir.judgements(path))

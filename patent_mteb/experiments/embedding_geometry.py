@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Set
-from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
@@ -67,9 +66,8 @@ def geometry(
 
     where = (task.metadata, task.split, task.source.subset, encode_kwargs or {})
     cited = sampled | {document for _, document in positive}
-    encode = partial(encode_texts, model)
-    of_queries = _Vectors(queries, citing, lambda texts: encode(texts, *where, PromptType.query))
-    of_documents = _Vectors(documents, cited, lambda texts: encode(texts, *where, PromptType.document))
+    of_queries = _Vectors(queries, citing, lambda texts: encode_texts(model, texts, *where, PromptType.query))
+    of_documents = _Vectors(documents, cited, lambda texts: encode_texts(model, texts, *where, PromptType.document))
     try:
         return _scores(of_queries, of_documents, positive, sampled, kind, pairs)
     except ValueError as error:

@@ -11,7 +11,6 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments.run import unable, unloading
 from patent_mteb.models.composition import compose
 from patent_mteb.models.loading import load
-from patent_mteb.parallel import Tell, each, quiet, ray_slots
+from patent_mteb.parallel import each, ray_slots
 from patent_mteb.store.batches import texts_of
 from patent_mteb.store.canaries import Canaries
 from patent_mteb.store.encoder import StoredEncoder
@@ -95,14 +94,11 @@ class Counts:
 class PrecomputeEncoder:
     """An encoder that encodes its share of the texts into a store; no score is computed from its result."""
 
-    def __init__(
-        self, encoder: StoredEncoder, share: tuple[int, int] = (1, 1), *, dry: bool = False, tell: Tell = quiet
-    ) -> None:
+    def __init__(self, encoder: StoredEncoder, share: tuple[int, int], *, dry: bool) -> None:
         self.counts = Counts()
         self._encoder = encoder
         self._share = share
         self._dry = dry
-        self._tell = tell
         self._batches = 0
         self._seen: dict[str, Keys] = {}
 
@@ -123,16 +119,14 @@ class PrecomputeEncoder:
         batches = self._encoder.batches(plan, plan.first[new])
         stored = plan.first[plan.stored]
         mine = [batch for batch in self._ours(batches) if not np.isin(batch, stored).all()]
-        ours = sum(int((~np.isin(batch, stored)).sum()) for batch in mine)
         self.counts.requested += len(texts)
         self.counts.distinct += int(new.sum())
         self.counts.stored += int((plan.stored & new).sum())
-        self.counts.ours += ours
+        self.counts.ours += sum(int((~np.isin(batch, stored)).sum()) for batch in mine)
         if mine and not self._dry:
             before = self._encoder.stats.encoded
             self._encoder.encode_batches(plan, mine, stored)
             self.counts.encoded += self._encoder.stats.encoded - before
-            self._tell(ours)
         return np.arange(1, len(texts) + 1, dtype=np.float32)[:, None]
 
     def _ours(self, batches: list[Any]) -> list[Any]:
@@ -170,11 +164,11 @@ class Encoded:
         return Counts(*map(sum, zip(*map(astuple, [Counts(), *self.counts.values()]), strict=True)))
 
 
-def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, *, dry: bool = False) -> Encoded:
+def encode_share(job: Job, share: tuple[int, int] = (1, 1), *, dry: bool = False) -> Encoded:
     """Encode a share of the texts of a job that are not in the store."""
     encoder, counts, skipped = job.encoder(), {}, {}
     options = {"batch_size": 32, **job.encode_kwargs}  # the same default as in a run
-    ahead = PrecomputeEncoder(encoder, share, dry=dry, tell=tell)
+    ahead = PrecomputeEncoder(encoder, share, dry=dry)
     canaries = None if dry else Canaries(encoder, job.encode_kwargs)
     if canaries is not None:
         canaries.look()
@@ -198,8 +192,8 @@ def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, 
     return Encoded(share, counts, skipped)
 
 
-def encode_on_ray(job: Job, shares: int | None = None, tell: Tell = quiet) -> list[Encoded]:
+def encode_on_ray(job: Job, shares: int | None = None) -> list[Encoded]:
     count = ray_slots() if shares is None else shares
     every = [(number, count) for number in range(1, count + 1)]
-    done = dict(each(partial(encode_share, job), every, engine="ray", gpus=True, tell=tell))
+    done = dict(each(lambda share, _: encode_share(job, share), every, engine="ray", gpus=True))
     return [done[share] for share in every]

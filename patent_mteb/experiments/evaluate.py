@@ -172,8 +172,7 @@ def _by_slice(evaluation: Evaluation, measures: Sequence[str]) -> dict[str, Quer
 
 
 def _row(label: str, task: AbsTask, part: str, measure: str, value: float, **more: Any) -> dict[str, Any]:
-    known = {"model": label, "task": task.metadata.name, "slice": part, "measure": measure, "value": value}
-    return dict.fromkeys(_SCHEMA) | known | more
+    return {"model": label, "task": task.metadata.name, "slice": part, "measure": measure, "value": value, **more}
 
 
 def _plain_rows(

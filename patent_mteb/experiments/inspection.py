@@ -96,7 +96,6 @@ class Plan:
 
     @property
     def few(self) -> bool:
-        """Whether the queries are too few for a reliable score."""
         return self.queries < ENOUGH
 
     @property
@@ -214,7 +213,6 @@ def _dry_build(
 
 
 def _tasks_in(root: Path, recipe: str) -> Iterator[PatentTask]:
-    """Yield the tasks of the tables that were built."""
     benchmark = _benchmark(recipe)
     for data in (data for data in benchmark.data_sets if (root / data.key).is_dir()):
         source = Source(data, "local", f"local-{content_hash(root / data.key)}", root / data.key)
@@ -349,11 +347,6 @@ def _category(category: str) -> str:
         return "other"
 
 
-def best_step(matching: Mapping[str, MatchReport]) -> str:
-    """Return the first of the steps that link most citations."""
-    return max(STEPS, key=lambda step: (matching[step].links, -list(STEPS).index(step)))
-
-
 def _has(patents: Sequence[Patent]) -> tuple[Coverage, ...]:
     found = []
     fields: dict[str, Callable[[Patent], bool]] = {**FIELDS, "cpc": lambda patent: bool(patent.cpc)}
@@ -400,7 +393,8 @@ def inspect(
         collection = joined if families == "joined" else with_families(collection, families)
     patents = collection.patents
     matched = match_by_all(collection.citations, collection)
-    step = best_step({name: report for name, (_, report) in matched.items()})
+    matching = {name: report for name, (_, report) in matched.items()}
+    step = max(STEPS, key=lambda name: matching[name].links)
     records = {patent.publication_number for patent in patents}
     languages = Counter(patent.languages.abstract or patent.languages.title for patent in patents)
     links = matched[step][0]
@@ -420,7 +414,7 @@ def inspect(
         landscapes=_landscapes(patents),
         letters=count_categories(collection.citations),
         twins=_twins(patents, links),
-        matching={name: report for name, (_, report) in matched.items()},
+        matching=matching,
         step=step,
     )
     if most <= 0:

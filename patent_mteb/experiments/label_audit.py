@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,7 @@ class Agreement:
     ours: int
     experts: int
     both: int
-    examples: Sequence[str] = field(default=())
+    examples: Sequence[str]
 
     @property
     def precision(self) -> float | None:
@@ -120,13 +120,9 @@ class Agreement:
 
 
 def _agreement(rule: str, ours: Set[Any], experts: Set[Any]) -> Agreement:
-    examples = [f"only ours: {_name(one)}" for one in sorted(ours - experts)[:3]]
-    examples += [f"only experts: {_name(one)}" for one in sorted(experts - ours)[:3]]
+    examples = [f"only ours: {' '.join(map(str, one))}" for one in sorted(ours - experts)[:3]]
+    examples += [f"only experts: {' '.join(map(str, one))}" for one in sorted(experts - ours)[:3]]
     return Agreement(rule, len(ours), len(experts), len(ours & experts), examples)
-
-
-def _name(label: tuple[object, ...]) -> str:
-    return " ".join(map(str, label))
 
 
 def audit(actions: Sequence[Action], edition: Path | None = None) -> list[Agreement]:

@@ -42,11 +42,6 @@ class PaperRun:
     problem: str = ""
 
     def load(self, device: str | None = None) -> Any:
-        """Load the model with the settings.
-
-        Raises:
-            ModelError: the model is not available, or cannot have the settings.
-        """
         options: dict[str, Any] = {}
         stated, prompted = self.settings.get("prompts", ""), _has_prompts(self.model)
         if stated == "none" and prompted:
@@ -64,7 +59,6 @@ class PaperRun:
         return load(self.model, device=device, **options)
 
     def choose(self) -> list[AbsTask]:
-        """Return the tasks."""
         return choose(names=self.tasks)
 
 

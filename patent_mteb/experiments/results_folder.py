@@ -105,17 +105,13 @@ def quarantine(path: Path) -> Path:
 
 
 class ResultsFolder(ResultCache):
-    """mteb's results folder with atomic writes: mteb writes in place and the result first.
-
-    Description and settings are written once, because mteb reads the versions of five packages for them each time.
-    """
+    """mteb's results folder with atomic writes: mteb writes in place and the result first."""
 
     def __init__(self, folder: Path, encode_kwargs: Mapping[str, Any] | None = None) -> None:
         super().__init__(folder)
         self.encode_kwargs = dict(encode_kwargs or {})
         self.results = Path(self.cache_path) / "results"
         self.query_scores = Path(os.environ.get(perquery.VARIABLE) or self.results)
-        self._last_saved: tuple[Any, ...] = ()
 
     def save_to_cache(
         self,
@@ -127,24 +123,16 @@ class ResultsFolder(ResultCache):
     ) -> None:
         place = self.get_task_result_path(task_result.task_name, model_name, model_revision)
         settings = self.encode_kwargs if encode_kwargs is None else dict(encode_kwargs)
-        parts = {
-            split: sorted(entry["hf_subset"] for entry in entries) for split, entries in task_result.scores.items()
-        }
-        saved = (place, model_name, settings, parts)
         with tempfile.TemporaryDirectory() as folder:
             temporary = ResultCache(folder)
             made = temporary.get_task_result_path(task_result.task_name, model_name, model_revision)
             made.parent.mkdir(parents=True)
-            if saved == self._last_saved:
-                task_result.to_disk(made)
-            else:
-                if (known := place.with_name(_SETTINGS)).exists():
-                    shutil.copy(known, made.with_name(_SETTINGS))
-                temporary.save_to_cache(task_result, model_name, model_revision, encode_kwargs=settings)
+            if (known := place.with_name(_SETTINGS)).exists():
+                shutil.copy(known, made.with_name(_SETTINGS))
+            temporary.save_to_cache(task_result, model_name, model_revision, encode_kwargs=settings)
             for path in sorted(made.parent.iterdir(), key=lambda path: path == made):
                 with replacing(place.with_name(path.name)) as partial:
                     shutil.copyfile(path, partial)
-        self._last_saved = saved
 
     def result_path(self, meta: ModelMeta, task: AbsTask) -> Path:
         return perquery.path_of(self.results, meta, task.metadata.name, ".json")

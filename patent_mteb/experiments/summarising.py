@@ -6,13 +6,12 @@ import datetime as dt
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import tee
 
 from tqdm import tqdm
 
-from patent_mteb.endpoints.chat import Chat, Usage, models_and_days
-from patent_mteb.errors import ModelError
+from patent_mteb.endpoints.chat import Answer, Chat, Usage, models_and_days
 from patent_mteb.identity import digest
 from patent_mteb.patents import views
 from patent_mteb.patents.claims import independent_claims
@@ -42,24 +41,12 @@ _EXTRACTS = "extracts of patent-mteb, version 1"
 _WORDS = {"abstract": 150, "features": 150, "claims": 150, "advantages": 100, "objectives": 100}
 
 
-@dataclass(frozen=True)
-class Summary:
-    """A text with its origin; it is empty if the writer failed, and not used if it has a fault."""
-
-    text: str
-    model: str
-    day: str
-    fault: str = ""
-
-
 class ModelSummaries:
     """Summaries by a language model; answers are cached, so that an interrupted run repeats no request."""
 
     how = MODEL
 
     def __init__(self, chat: Chat, *, characters: int = 60_000) -> None:
-        if characters < 1:
-            raise ModelError(f"a model cannot read {characters} characters. Remedy: give a positive number")
         self.chat = chat
         self.characters = characters
         self.used = Usage()
@@ -68,7 +55,7 @@ class ModelSummaries:
         """Return the digest of the prompt without the patent."""
         return digest([_INSTRUCTION, PROMPTS[kind], self.characters, self.chat.identity["settings"]])
 
-    def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Summary]:
+    def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Answer]:
         """Yield one summary for each kind and patent, in their order."""
         questions = (
             (_INSTRUCTION, f"{PROMPTS[kind]}\n\n{text_of(patent)[: self.characters]}") for kind, patent in wanted
@@ -77,7 +64,7 @@ class ModelSummaries:
         for answer in self.chat.ask_all(questions):
             self.used += answer.usage
             answered[answer.model, answer.day] += 1
-            yield Summary(answer.text.strip(), answer.model, answer.day, answer.fault)
+            yield answer
         models_and_days(self.chat.model, answered.elements())
 
 
@@ -94,10 +81,10 @@ class Extracts:
     def prompt(self, kind: str) -> str:
         return ""
 
-    def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Summary]:
+    def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Answer]:
         today = dt.datetime.now(dt.UTC).date().isoformat()
         for kind, patent in wanted:
-            yield Summary(" ".join(_EXTRACT[kind](patent).split()[: _WORDS[kind]]), _EXTRACTS, today)
+            yield Answer(" ".join(_EXTRACT[kind](patent).split()[: _WORDS[kind]]), Usage(), _EXTRACTS, today)
 
 
 def _description(patent: Patent) -> str:
@@ -140,7 +127,7 @@ class Summarised:
     rows: list[WrittenSummary]
     existing: int
     missing: Mapping[str, int]
-    faults: Mapping[str, int] = field(default_factory=dict)
+    faults: Mapping[str, int]
 
 
 def summarise_patents(
@@ -170,13 +157,14 @@ def summarise_patents(
     requests, written = tee(wanted())
     summaries = tqdm(writer.write(requests), desc="Summaries", disable=not progress)
     for (kind, patent), one in zip(written, summaries, strict=True):
-        if one.fault or not one.text:
+        text = one.text.strip()
+        if one.fault or not text:
             missing[kind] += 1
             faults.update([one.fault] if one.fault else [])
             continue
         about = (writer.how, one.model, writer.prompt(kind), source_of(patent), one.day)
-        rows.append(WrittenSummary(patent.publication_number, kind, one.text, *about))
-        families[kind, one.text].add(patent.family_id or patent.publication_number)
+        rows.append(WrittenSummary(patent.publication_number, kind, text, *about))
+        families[kind, text].add(patent.family_id or patent.publication_number)
     if writer.how == MODEL:
         repeated = [row for row in rows if len(families[row.kind, row.text]) >= _MAX_FAMILIES]
         missing.update(row.kind for row in repeated)

@@ -23,7 +23,7 @@ from mteb.types import EncodeKwargs
 from patent_mteb import published
 from patent_mteb._mteb import registered
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.files import replacing
+from patent_mteb.files import write_text
 from patent_mteb.identity import digest, identity_of
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.bm25 import BM25
@@ -240,8 +240,7 @@ class SweepTable:
         added = pl.DataFrame(rows, infer_schema_length=None)
         table = pl.concat([self.frame, added], how="diagonal_relaxed") if self.frame.height else added
         self.frame = table.unique(_KEYS, keep="last", maintain_order=True)
-        with replacing(self.path) as partial:
-            with_digests(self.frame).write_csv(partial)
+        write_text(self.path, with_digests(self.frame).write_csv())
 
 
 def _read(path: Path) -> pl.DataFrame:
@@ -277,16 +276,12 @@ class Corpora:
     """Maps equal data sets to one object, and stores the last one."""
 
     def __init__(self) -> None:
-        self._content = ""
-        self._corpus: Any = None
-        self._given: Any = None
+        self._corpus: Dataset | None = None
 
     def same(self, corpus: Dataset) -> Dataset:
         """Return the previous data set if it has the same rows, else this one."""
-        if corpus is not self._given:
-            self._given = corpus
-            if (content := content_of(corpus)) != self._content:
-                self._content, self._corpus = content, corpus
+        if self._corpus is None or content_of(corpus) != content_of(self._corpus):
+            self._corpus = corpus
         return self._corpus
 
 
@@ -349,23 +344,21 @@ def models_of(systems: Sequence[System], group: Sequence[Setting], fusions: Mapp
 
 
 def sweep(
-    matrix: Matrix | Sequence[Matrix],
-    dense: EncoderProtocol | Sequence[EncoderProtocol] | None,
+    matrices: Sequence[Matrix],
+    encoders: Sequence[EncoderProtocol],
     lexical: BM25,
     out: Path,
     *,
     encode_kwargs: Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
     """Run the settings that the table ``out`` (csv) lacks, and return the table."""
-    parts = [matrix] if isinstance(matrix, Matrix) else list(matrix)
-    encoders: list[Any] = [] if dense is None else list(dense) if isinstance(dense, Sequence) else [dense]
-    groups = [group for part in parts for group in part.groups()]
+    groups = [group for part in matrices for group in part.groups()]
     if not encoders and (dense_backends := [group[0].backend for group in groups if group[0].backend != "bm25"]):
         raise ModelError(f"backend {dense_backends[0]} needs an encoder. Remedy: name one with -m")
     data = mteb.get_task(groups[0][0].task).source.revision  # type: ignore[attr-defined]
     table, runs, corpora = SweepTable(out, data), RunCache(), Corpora()
-    aggregates = tuple(dict.fromkeys(name for part in parts for name in part.aggregates))
-    fusions = {tag: fusion for part in parts for tag, fusion in part.fusions.items()}
+    aggregates = tuple(dict.fromkeys(name for part in matrices for name in part.aggregates))
+    fusions = {tag: fusion for part in matrices for tag, fusion in part.fusions.items()}
     words = System(lexical, runs, aggregates)
     embedded = [System(with_current_settings(encoder, encode_kwargs), runs, aggregates) for encoder in encoders]
     systems_of: dict[str, list[tuple[System, ...]]] = {

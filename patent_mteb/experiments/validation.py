@@ -39,11 +39,6 @@ class Finding:
     text: str
     rank: Literal["error", "note", "ok"] = "ok"
 
-    @property
-    def fatal(self) -> bool:
-        """Whether the data are wrong."""
-        return self.rank == "error"
-
 
 @contextmanager
 def _collected_warnings() -> Iterator[list[logging.LogRecord]]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from command_arguments import arguments
 
 import patent_mteb
 from patent_mteb import cli
@@ -21,7 +22,7 @@ def test_run_takes_every_option_of_mteb_run():
     (choices,) = [action.choices for action in build_cli()._actions if isinstance(action.choices, dict)]
     deprecated = {"--overwrite", "--save_predictions"}
     wanted = {option for action in choices["run"]._actions for option in action.option_strings} - deprecated
-    options = {option for argument in app.arguments("run") for option in argument.names} | {"-h", "--help"}
+    options = {option for argument in arguments("run") for option in argument.names} | {"-h", "--help"}
     assert {option.replace("_", "-") for option in wanted} <= options
 
 
@@ -108,7 +109,7 @@ def test_every_command_explains_its_options_and_takes_verbosity(monkeypatch, com
     assert REQUIRED.keys() == cli.COMMANDS.keys()
     assert parsed(monkeypatch, command, *REQUIRED[command], "-v", "3")["level"] == 3
     assert logging.getLogger("patent_mteb").level == logging.DEBUG
-    assert [argument.name for argument in app.arguments(command) if not argument.parameter.help] == []
+    assert [argument.name for argument in arguments(command) if not argument.parameter.help] == []
 
 
 def test_levels_of_verbosity(monkeypatch):
@@ -134,7 +135,7 @@ def test_former_names_work_with_a_note(monkeypatch, capsys, former):
 )
 def test_whole_numbers_are_refused_otherwise(capsys, command, option):
     """A command line that rounds 2.5 measures something else."""
-    (argument,) = [one for one in app.arguments(command) if one.name == option]
+    (argument,) = [one for one in arguments(command) if one.name == option]
     assert "int" in str(argument.hint)
     with pytest.raises(SystemExit) as stopped:
         cli.main([*command.split(), *REQUIRED[command], option, "2.5"])

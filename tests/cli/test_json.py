@@ -3,9 +3,10 @@
 import json
 
 import pytest
+from command_arguments import arguments
 
 from patent_mteb import cli
-from patent_mteb.cli import app, common
+from patent_mteb.cli import common
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.identity import version
 
@@ -28,7 +29,7 @@ def document(capsys, status, *words):
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_every_command_has_the_option_and_prints_usage_errors_as_the_document(capsys, command):
-    (option,) = [argument for argument in app.arguments(command) if "--json" in argument.names]
+    (option,) = [argument for argument in arguments(command) if "--json" in argument.names]
     assert option.parameter.help == "Print one JSON document instead of text (docs/commands.md)."
     printed, err = document(capsys, 2, *command.split(), "--no-such-option")
     assert (printed["command"], printed["result"], printed["error"]["type"]) == (command, None, "UsageError")

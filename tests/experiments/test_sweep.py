@@ -49,7 +49,7 @@ def without_seconds(table):
 
 @pytest.mark.slow
 def test_rows_equal_their_own_evaluations(tmp_path):
-    table = sweep.sweep(MATRIX, HashEncoder(), bm25("dapfam"), tmp_path / "t.csv")
+    table = sweep.sweep([MATRIX], [HashEncoder()], bm25("dapfam"), tmp_path / "t.csv")
     models = {
         ("bm25", ""): bm25("dapfam"),
         ("dense", ""): HashEncoder(),
@@ -77,7 +77,7 @@ def test_every_evaluation_is_on_arrays_and_hides_what_a_query_must_not_see(local
         retrieval, "retrieval_scores", lambda docs, *rest: scored.append(len(docs)) or real(docs, *rest)
     )
     with receiving(evaluations.append):
-        table = sweep.sweep(MATRIX, HashEncoder(), bm25("dapfam"), tmp_path / "t.csv")
+        table = sweep.sweep([MATRIX], [HashEncoder()], bm25("dapfam"), tmp_path / "t.csv")
     assert scored == [8] * table.height
     assert len(evaluations) == table.height
     for evaluation in evaluations:
@@ -85,14 +85,14 @@ def test_every_evaluation_is_on_arrays_and_hides_what_a_query_must_not_see(local
         assert len(evaluation.run.doc_ids) == 48
         assert not any(query in documents for query, documents in found.items())
     monkeypatch.setenv(FAST_VARIABLE, "0")
-    other = sweep.sweep(MATRIX, HashEncoder(), bm25("dapfam"), tmp_path / "by mteb.csv")
+    other = sweep.sweep([MATRIX], [HashEncoder()], bm25("dapfam"), tmp_path / "by mteb.csv")
     assert len(scored) == table.height
     assert without_seconds(other).equals(without_seconds(table))
 
 
 def test_aggregations_share_one_pass(tmp_path):
     matrix = sweep.Matrix(("bm25",), ("passage",), ("TA",), ("TAC",), ("maxP", "avgP"), (8, 16))
-    table = sweep.sweep(matrix, None, bm25("dapfam"), tmp_path / "t.csv")
+    table = sweep.sweep([matrix], [], bm25("dapfam"), tmp_path / "t.csv")
     assert table.height == 4
     assert table.group_by("length").agg(pl.col("seconds").n_unique())["seconds"].to_list() == [1, 1]
     for row in table.iter_rows(named=True):
@@ -105,7 +105,7 @@ def test_aggregations_share_one_pass(tmp_path):
 
 @pytest.mark.slow
 def test_an_interrupted_sweep_repeats_nothing_and_gives_the_same_table(tmp_path, monkeypatch):
-    whole = sweep.sweep(MATRIX, HashEncoder(), bm25("dapfam"), tmp_path / "whole.csv")
+    whole = sweep.sweep([MATRIX], [HashEncoder()], bm25("dapfam"), tmp_path / "whole.csv")
     real, ran = sweep._run, []
 
     def stopping(group, *args):
@@ -117,17 +117,17 @@ def test_an_interrupted_sweep_repeats_nothing_and_gives_the_same_table(tmp_path,
     monkeypatch.setattr(sweep, "_run", stopping)
     out = tmp_path / "part.csv"
     with pytest.raises(KeyboardInterrupt):
-        sweep.sweep(MATRIX, HashEncoder(), bm25("dapfam"), out)
+        sweep.sweep([MATRIX], [HashEncoder()], bm25("dapfam"), out)
     assert 0 < pl.read_csv(out).height < whole.height
     first = list(ran)
     ran.clear()
     monkeypatch.setattr(sweep, "_run", lambda group, *args: ran.append(group) or real(group, *args))
-    finished = sweep.sweep(MATRIX, HashEncoder(), bm25("dapfam"), out)
+    finished = sweep.sweep([MATRIX], [HashEncoder()], bm25("dapfam"), out)
     assert not [group for group in ran if group in first]
     assert len(ran) + len(first) == 6
     assert without_seconds(finished).equals(without_seconds(whole))
     ran.clear()
-    again = sweep.sweep(MATRIX, HashEncoder(), bm25("dapfam"), out)
+    again = sweep.sweep([MATRIX], [HashEncoder()], bm25("dapfam"), out)
     assert not ran
     assert without_seconds(again).equals(without_seconds(whole))
 
@@ -152,7 +152,7 @@ def test_every_setting_has_a_row_of_its_own_in_one_file(tmp_path):
     ]
     out = tmp_path / "t.csv"
     for model, kwargs in settings:
-        sweep.sweep(DENSE, model, bm25("dapfam"), out, encode_kwargs=kwargs)
+        sweep.sweep([DENSE], [model], bm25("dapfam"), out, encode_kwargs=kwargs)
     for lexical in (
         bm25("dapfam"),
         bm25("bm25s"),
@@ -160,7 +160,7 @@ def test_every_setting_has_a_row_of_its_own_in_one_file(tmp_path):
         bm25("dapfam", stemmer=None),
         BM25(BM25Settings(k1=3), "own"),
     ):
-        whole = sweep.sweep(LEXICAL, None, lexical, out)
+        whole = sweep.sweep([LEXICAL], [], lexical, out)
     assert whole.height == len(settings) + 5 and whole["model"].n_unique() == whole.height
     task = mteb.get_task(LEXICAL.settings()[0].task)
     for row, (model, kwargs) in zip(whole.iter_rows(named=True), settings, strict=False):
@@ -173,15 +173,15 @@ def test_every_setting_has_a_row_of_its_own_in_one_file(tmp_path):
 @pytest.mark.slow
 def test_several_encoders_and_backends_fill_one_table(tmp_path):
     out, encoder = tmp_path / "t.csv", HashEncoder()
-    sweep.sweep(LEXICAL, None, bm25("dapfam"), out)  # review D10.2: first without a model, then with one
+    sweep.sweep([LEXICAL], [], bm25("dapfam"), out)  # review D10.2: first without a model, then with one
     matrix = sweep.Matrix(("bm25", "dense", "hybrid"), ("document",), ("TA",), ("TAC",), rrf=(60,), alphas=())
-    whole = sweep.sweep(matrix, [encoder, Quantised(encoder, "binary")], bm25("dapfam"), out)
+    whole = sweep.sweep([matrix], [encoder, Quantised(encoder, "binary")], bm25("dapfam"), out)
     assert whole.group_by("backend").len().sort("backend")["len"].to_list() == [1, 2, 2]
     assert whole.filter(backend="hybrid")["model"].str.contains(r" \+ ").all()
 
 
 def test_all_scores_are_rounded_alike(tmp_path):
-    whole = sweep.sweep(ONE, HashEncoder(), bm25("dapfam"), tmp_path / "t.csv")
+    whole = sweep.sweep([ONE], [HashEncoder()], bm25("dapfam"), tmp_path / "t.csv")
     for name in sweep.SCORES:
         assert whole[name].to_list() == whole[name].round(5).to_list()
 
@@ -205,7 +205,7 @@ def test_a_corpus_is_indexed_and_tokenised_once_for_all_queries_and_lengths(tmp_
         ("bm25", "hybrid"), ("document", "passage"), ("TA", "Title"), ("TA",), ("maxP",), lengths=(4, 16), rrf=(60,)
     )
     monkeypatch.setattr(sweep, "tokenizer_of", lambda model: WordTokenizer())
-    whole = sweep.sweep(matrix, HashEncoder(), bm25("dapfam"), tmp_path / "t.csv")
+    whole = sweep.sweep([matrix], [HashEncoder()], bm25("dapfam"), tmp_path / "t.csv")
     assert whole.height == 2 * 2 * (1 + 2)
     assert len(built) == len(set(built)) == 1 + 2  # documents, and passages of two lengths
     assert len(tokenised) == 2 * len(set(tokenised)) == 2 * 40  # 40 documents, once for each backend
@@ -225,7 +225,7 @@ def test_windows_of_words_are_the_same_for_every_backend(tmp_path, monkeypatch):
     monkeypatch.setattr(TokenWindows, "__call__", lambda self, rows: cut.append(real(self, rows)) or cut[-1])
     monkeypatch.setattr(sweep, "tokenizer_of", lambda model: WordTokenizer() if isinstance(model, BM25) else Halves())
     matrix = sweep.Matrix(("bm25", "dense"), ("passage",), ("TA",), ("TAC",), ("maxP",), (8,), tokens=("own", "words"))
-    whole = sweep.sweep(matrix, HashEncoder(), bm25("dapfam"), tmp_path / "t.csv")
+    whole = sweep.sweep([matrix], [HashEncoder()], bm25("dapfam"), tmp_path / "t.csv")
     assert whole.select("backend", "tokens").rows() == [
         ("bm25", "own"),
         ("bm25", "words"),
@@ -259,7 +259,7 @@ def test_times_of_indexing_splitting_encoding_and_scoring_are_apart(tmp_path, mo
     monkeypatch.setattr(passages_module, "aggregate", passing(1, passages_module.aggregate))
     monkeypatch.setattr(sweep, "tokenizer_of", lambda model: WordTokenizer())
     matrix = sweep.Matrix(("bm25", "dense"), ("passage",), ("TA",), ("TAC",), ("maxP",), (8,))
-    whole = sweep.sweep(matrix, HashEncoder(), bm25("dapfam", k1=1.0), tmp_path / "t.csv")
+    whole = sweep.sweep([matrix], [HashEncoder()], bm25("dapfam", k1=1.0), tmp_path / "t.csv")
     times = whole.select("backend", "index_seconds", "split_seconds", "encode_seconds", "seconds")
     assert sorted(times.iter_rows()) == [("bm25", 100.0, 10.0, 0.0, 1.0), ("dense", 0.0, 10.0, 2000.0, 1.0)]
 
@@ -323,14 +323,14 @@ def test_differences_are_those_to_the_release_only(tmp_path, monkeypatch):
 
 def test_a_table_of_other_data_is_not_continued(local, tmp_path):
     out = tmp_path / "t.csv"
-    sweep.sweep(LEXICAL, None, bm25("dapfam"), out)
+    sweep.sweep([LEXICAL], [], bm25("dapfam"), out)
     queries = pl.read_parquet(local / "queries.parquet")
     queries.with_columns(pl.col("title_en") + " w1").write_parquet(local / "queries.parquet")
     with pytest.raises(DataError, match="other data"):
-        sweep.sweep(LEXICAL, None, bm25("bm25s"), out)
+        sweep.sweep([LEXICAL], [], bm25("bm25s"), out)
     out.write_text("a,b\n1,2\n")
     with pytest.raises(DataError, match=r"cannot be read|not a table of a sweep"):
-        sweep.sweep(LEXICAL, None, bm25("dapfam"), out)
+        sweep.sweep([LEXICAL], [], bm25("dapfam"), out)
 
 
 @pytest.mark.parametrize(
@@ -349,4 +349,4 @@ def test_unknown_factors_are_named(chosen, message):
 
 def test_a_dense_backend_needs_a_model(tmp_path):
     with pytest.raises(ModelError, match="needs an encoder"):
-        sweep.sweep(sweep.Matrix(("dense",)), None, bm25("dapfam"), tmp_path / "t.csv")
+        sweep.sweep([sweep.Matrix(("dense",))], [], bm25("dapfam"), tmp_path / "t.csv")

@@ -261,7 +261,7 @@ def refused_alike(task, folder, message):
         with pytest.raises(DataError, match=message) as caught:
             mteb.get_task(task).load_data()
         assert caught.value.remedy
-        assert str(caught.value) in [finding.text for finding in validated(folder, task) if finding.fatal]
+        assert str(caught.value) in [finding.text for finding in validated(folder, task) if finding.rank == "error"]
 
 
 @pytest.mark.slow
@@ -276,7 +276,7 @@ def test_wipo_at_refuses(wipo, kind):
 def test_the_hand_made_directory_loads(wipo):
     found = validation.validate(wipo)
     assert any("tasks load" in finding.text for finding in found)
-    assert all("same label" in one.text for one in found if one.fatal), (
+    assert all("same label" in one.text for one in found if one.rank == "error"), (
         "two test documents of one class are no clustering"
     )
 
@@ -333,7 +333,7 @@ def test_wipo_at_counts(wipo, caplog, kind):
         with caplog.at_level(logging.WARNING, "patent_mteb"):
             mteb.get_task(task).load_data()
         assert message in caplog.text
-        assert any(message in finding.text for finding in validated(wipo, task) if not finding.fatal)
+        assert any(message in finding.text for finding in validated(wipo, task) if finding.rank != "error")
 
 
 @pytest.mark.slow
@@ -429,7 +429,7 @@ def test_patenteb_counts_what_its_users_cannot_mend(teb, caplog):
     assert "leakage: 2 of 3 test rows are also in the training split (compared by id)" in caplog.text
     assert "leakage: 1 of 3 test rows are also in the training split (compared by text)" in caplog.text
     assert "1 of 3 rows have an empty 'text'" in caplog.text
-    assert not [finding for finding in validated(folder, BLOOM) if finding.fatal]
+    assert not [finding for finding in validated(folder, BLOOM) if finding.rank == "error"]
     caplog.clear()
     teb(CITED, links(neg=["e", None], neg_text=["neg text", None], q_text=["a", None]))
     with caplog.at_level(logging.WARNING, "patent_mteb"):
@@ -535,7 +535,7 @@ def test_dapfam_reads_what_may_be_published(dapfam, caplog):
     assert after.queries == {str(number[key]): text for key, text in before.queries.items()}
     assert "1 documents repeat an earlier one" in caplog.text
     assert "1 relations of a query to itself (not relevant)" in caplog.text
-    assert not [finding for finding in validated(dapfam, TA) if finding.fatal]
+    assert not [finding for finding in validated(dapfam, TA) if finding.rank == "error"]
 
 
 @pytest.mark.slow
@@ -552,7 +552,7 @@ def test_dapfam_counts(dapfam, caplog):
     assert "1 relations are repeated" in caplog.text
     assert "1 rows of corpus have no description_en" in caplog.text
     assert "no IPC codes are known" in caplog.text
-    assert not [finding for finding in validated(dapfam, TA) if finding.fatal]
+    assert not [finding for finding in validated(dapfam, TA) if finding.rank == "error"]
 
 
 # --- PatentMap

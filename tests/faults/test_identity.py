@@ -256,7 +256,7 @@ class TestSweep:
     MATRIX = sweep.Matrix(("dense",), queries=("TA",), corpora=("TA",))
 
     def one(self, model, out):
-        return sweep.sweep(self.MATRIX, model, bm25("dapfam"), out)["ndcg_at_100"].to_list()
+        return sweep.sweep([self.MATRIX], [model], bm25("dapfam"), out)["ndcg_at_100"].to_list()
 
     @pytest.fixture(autouse=True)
     def on_the_sample(self, monkeypatch):

@@ -138,14 +138,14 @@ def test_extras_that_are_asked_for_later_are_computed(tmp_path, monkeypatch, var
 def test_an_edited_row_of_a_sweep_is_run_again(tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("PATENT_MTEB_SAMPLE", "1")
     matrix, out = sweep.Matrix(("bm25",), queries=("TA", "Title"), corpora=("TA",)), tmp_path / "sweep.csv"
-    whole = sweep.sweep(matrix, None, bm25("dapfam"), out)
+    whole = sweep.sweep([matrix], [], bm25("dapfam"), out)
     text = out.read_text()
-    assert sweep.sweep(matrix, None, bm25("dapfam"), out).equals(whole) and out.read_text() == text
+    assert sweep.sweep([matrix], [], bm25("dapfam"), out).equals(whole) and out.read_text() == text
     score = whole["ndcg_at_100"].to_list()[0]
     out.write_text(text.replace(str(score), "0.99999"))
     assert "0.99999" in out.read_text()
     with caplog.at_level(logging.WARNING, logger="patent_mteb"):
-        mended = sweep.sweep(matrix, None, bm25("dapfam"), out)
+        mended = sweep.sweep([matrix], [], bm25("dapfam"), out)
     assert "1 of 2 rows were edited" in caplog.text
     columns = [name for name in whole.columns if not name.endswith("seconds")]
     assert mended.sort("query").select(columns).equals(whole.sort("query").select(columns))
