@@ -26,7 +26,8 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.patents.numbers import OFFICES, read_number
 from patent_mteb.patents.records import RELATIONS, Citation, Description, ExpertSummary, Label, MachineSummaries, Patent
-from patent_mteb.readers.sheets import BadRow, Sheet, open_sheet
+from patent_mteb.readers.items import Skipped
+from patent_mteb.readers.sheets import Sheet, open_sheet
 from patent_mteb.readers.values import cleaned, read_date, text_of, unpacked
 
 _EMPTY = r"- -- --- – — ? NA N/A n/a N.A. n.a. k.A. #N/A nan NaN NaT <NA> null NULL (null) \N None none"
@@ -378,7 +379,7 @@ def suggest(path: Path, *, unfinished: bool = False) -> Suggestion:
 
 def types_of(sheet: Sheet) -> dict[str, Typed]:
     """Return the types of the columns of a table, by its first rows."""
-    sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, BadRow)]
+    sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, Skipped)]
     empty = EMPTY | EXCEL_ERRORS
     return {
         name: kind_of([row[name] for row in sample if text_of(row.get(name)) not in empty]) for name in sheet.columns

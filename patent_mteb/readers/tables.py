@@ -45,7 +45,7 @@ from patent_mteb.readers.columns import (
     types_of,
 )
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
-from patent_mteb.readers.sheets import BadRow, Sheet, open_sheet
+from patent_mteb.readers.sheets import Sheet, open_sheet
 from patent_mteb.readers.values import (
     claim_numbers,
     cleaned,
@@ -107,13 +107,13 @@ class _TableReader:
         if self._columns.labels and "publication_number" in self._columns.fields:
             self._read_labels()
         for place, row in self._sheet.rows:
-            if isinstance(row, BadRow):
-                yield Skipped("", place, row.reason, row.text)
+            if isinstance(row, Skipped):
+                yield row
             else:
                 yield from self._items(place, row)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        return (row for _, row in _sheet(self._path, self._columns).rows if not isinstance(row, BadRow))
+        return (row for _, row in _sheet(self._path, self._columns).rows if not isinstance(row, Skipped))
 
     def _day_order(self, column: Column) -> str:
         """The order of the dates of a column (:func:`patent_mteb.readers.values.day_order`)."""
