@@ -269,11 +269,6 @@ def text_at(element: Element, path: str) -> str:
     return text_of(element.find(path))
 
 
-def shown(content: bytes) -> str:
-    """Decode a malformed document; invalid UTF-8 bytes become escapes."""
-    return content.decode("utf-8", "backslashreplace")
-
-
 def read_bulk(
     path: Path, make: Callable[[Element, str], Iterator[Item]], split: Split = split_before
 ) -> Iterator[Item]:
@@ -289,7 +284,8 @@ def read_bulk(
                 root, repaired = parse(content)
                 made = list(make(root, place))
             except MalformedError as error:
-                made, repaired = [Skipped("", place, str(error), shown(content))], False
+                text = content.decode("utf-8", "backslashreplace")
+                made, repaired = [Skipped("", place, str(error), text)], False
             if repaired:
                 yield place, Note("an unescaped & or < was escaped", place)
             yield from ((place, item) for item in made)
