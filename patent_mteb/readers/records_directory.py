@@ -134,16 +134,6 @@ class Account:
     left_out: dict[str, Tally] = field(default_factory=dict)
     notes: dict[str, Tally] = field(default_factory=dict)
 
-    @property
-    def lost_records(self) -> bool:
-        """Whether records were removed because an earlier input has them."""
-        return REPEATED in self.left_out
-
-    @property
-    def joined(self) -> bool:
-        """Whether fields of a later input were joined to records."""
-        return JOINED in self.notes
-
 
 def read_accounts(root: Path) -> dict[str, Account]:
     """Return the accounts of a records directory by part, in the order of their import."""
