@@ -72,7 +72,8 @@ def _application(row: dict[str, Any]) -> str:
 
 
 def _patent(row: dict[str, Any]) -> Iterator[Item]:
-    applied, title, abstract = (next(iter(row[name] or ()), {}) for name in ("applications", "titles", "abstracts"))
+    tables = ("applications", "titles", "abstracts")
+    applied, title, abstract = (dict[str, Any](next(iter(row[name] or ()), {})) for name in tables)
     number, its = _number(row), _application(applied)
     families = (applied.get(name, "") for name in ("docdb_family_id", "inpadoc_family_id"))
     # The first IPC code has position F; the table has no order.

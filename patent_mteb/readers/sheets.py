@@ -25,7 +25,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 from patent_mteb.errors import DataError, readable
 from patent_mteb.files import load_json, open_binary, parquet_schema, read_rows, text_lines
@@ -141,6 +141,7 @@ _BROKEN_BOOK = (
 )
 
 Cells = tuple[int, list[Any]]
+_Kind = TypeVar("_Kind")
 
 
 Row = dict[str, Any] | Skipped
@@ -302,7 +303,7 @@ def _objects(path: Path, form: str, wanted: Callable[[str], bool]) -> Sheet:
     return Sheet(tuple(names), rows())
 
 
-def _all(found: Any, kind: type) -> bool:
+def _all(found: Any, kind: type[_Kind]) -> TypeGuard[list[_Kind]]:
     return isinstance(found, list) and all(isinstance(one, kind) for one in found)
 
 
