@@ -25,9 +25,7 @@ from patent_mteb.patents.records import (
     Citation,
     Claim,
     Description,
-    ExpertSummary,
     Label,
-    MachineSummaries,
     Patent,
     Relation,
     TextLanguages,
@@ -37,6 +35,7 @@ from patent_mteb.patents.text import split_description
 from patent_mteb.readers.columns import (
     EXCEL_ERRORS,
     LISTS,
+    PARTS,
     Column,
     ColumnMap,
     parse_map,
@@ -232,8 +231,8 @@ class _TableReader:
         if column is None:
             return []
         cells = self._cells(row, column)
-        texts = [text for value in cells for text in listed(value, column.separator) or [""]] if len(cells) > 1 else []
-        texts = texts or [text for value in cells if value is not None for text in listed(value, column.separator)]
+        empty = [""] if len(cells) > 1 else []
+        texts = [text for value in cells for text in listed(value, column.separator) or empty]
         return [column.values.get(text, "") if column.values is not None else text for text in texts]
 
     def _publication_number(self, row: Mapping[str, Any]) -> str:
@@ -297,7 +296,7 @@ class _TableReader:
         values |= {name: self._date(row, name, columns[name]) for name in _DATES if name in columns}
         for name in LISTS & columns.keys():
             values[name] = tuple(dict.fromkeys(filter(None, self._list(row, columns[name]))))
-        for name, kind in (("expert", ExpertSummary), ("summaries", MachineSummaries), ("description", Description)):
+        for name, kind in PARTS.items():
             dotted = {ours.partition(".")[2]: column for ours, column in columns.items() if ours.startswith(f"{name}.")}
             parts = {part: self._text(row, column) for part, column in dotted.items()}
             if parts:
