@@ -174,8 +174,6 @@ def _refuse_unknown(settings: Mapping[str, Any], known: set[str], path: Path, wh
 
 
 class Kind(enum.Enum):
-    """What the values of a column are."""
-
     EMPTY = "no values"
     NUMBERS = "publication numbers"
     DATE = "dates"

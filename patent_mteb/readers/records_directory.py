@@ -47,8 +47,6 @@ def remove_part(root: Path, part: str) -> None:
 
 
 class PartWriter:
-    """Writes the records of one input in batches."""
-
     def __init__(self, root: Path, part: str, writers: Mapping[type, pq.ParquetWriter]) -> None:
         self.counts = dict.fromkeys(KINDS, 0)
         self._root, self._part, self._writers = root, part, writers
@@ -101,8 +99,6 @@ CONFLICTS = "fields that differ from those of an earlier input: the later value 
 
 @dataclass
 class Tally:
-    """A count and the first examples."""
-
     count: int = 0
     examples: list[str] = field(default_factory=list)
 

@@ -88,8 +88,6 @@ _SENTENCE = 3  # words of a line that is a text, not a number
 
 
 class _TableReader:
-    """Reads the records of one table."""
-
     def __init__(self, path: Path, columns: ColumnMap) -> None:
         self._path, self._columns = path, columns
         self._sheet = _sheet(path, columns)
@@ -101,7 +99,6 @@ class _TableReader:
         self._titles: dict[str, int] = {}
 
     def read(self) -> Iterator[Item]:
-        """Yield the notes on the table, and the items of its rows."""
         yield from (*self._sheet.notes, *self._about_columns)
         if self._columns.labels and "publication_number" in self._columns.fields:
             self._read_labels()
@@ -115,7 +112,6 @@ class _TableReader:
         return (row for _, row in _sheet(self._path, self._columns).rows if not isinstance(row, Skipped))
 
     def _day_order(self, column: Column) -> str:
-        """The order of the dates of a column (:func:`patent_mteb.readers.values.day_order`)."""
         found = [self._places[name][0] for name in column.column if name in self._places]
         return day_order(row.get(name) for row in self._rows() for name in found)
 
@@ -465,7 +461,6 @@ def _description(value: Any) -> Description:
 
 
 def _translations(others: Mapping[str, Iterable[tuple[str, Any]]]) -> tuple[Translation, ...]:
-    """One translation for each further language."""
     found: dict[str, dict[str, Any]] = {}
     for name, texts in others.items():
         for language, value in texts:
@@ -530,7 +525,6 @@ class Preview:
 
 
 def preview(path: Path, reader: Reader) -> Preview:
-    """Return what a table will be read as."""
     guess = suggest(path) if reader.name == GUESSED else None
     columns = parse_map(guess.toml if guess else reader.settings, path)
     read: dict[str, list[str]] = {}
