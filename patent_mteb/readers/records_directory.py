@@ -202,12 +202,10 @@ def _find_repeats(root: Path, accounts: Mapping[str, Account]) -> pa.Table:
     if not columns:
         return _REPEATS.empty_table()
     numbers = pl.concat(columns).with_columns(first=pl.col("position").first().over("publication_number"))
-    repeats = numbers.filter(~pl.col("publication_number").is_first_distinct()).rows()
-    joins = [
-        (number, parts[later], parts[first])
-        for number, later, first in repeats
-        if is_table(accounts[parts[later]].source) or accounts[parts[later]].source in _FILL
-    ]
+    repeated = numbers.filter(~pl.col("publication_number").is_first_distinct()).rows()
+    repeats = [(number, parts[later], parts[first]) for number, later, first in repeated]
+    joining = {part for part in parts if is_table(accounts[part].source) or accounts[part].source in _FILL}
+    joins = [repeat for repeat in repeats if repeat[1] in joining]
     changes: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     for into in dict.fromkeys(into for _, _, into in joins):
         numbers_of = [(part, number) for number, part, first in joins if first == into]
@@ -215,10 +213,7 @@ def _find_repeats(root: Path, accounts: Mapping[str, Account]) -> pa.Table:
         for part, number, later in _rows_of(root, numbers_of):
             rows[number], added, conflicts = _joined(rows[number], later)
             changes[part, number] = added, conflicts
-    found = [
-        (parts[later], number, parts[first], *changes.get((parts[later], number), ([], [])))
-        for number, later, first in repeats
-    ]
+    found = [(part, number, first, *changes.get((part, number), ([], []))) for number, part, first in repeats]
     return pa.Table.from_pylist([dict(zip(_REPEATS.names, row, strict=True)) for row in found], schema=_REPEATS)
 
 

@@ -349,17 +349,14 @@ def _delimited(path: Path, delimiter: str) -> Iterator[Cells]:
 
     reader = csv.reader(read(), delimiter=delimiter, quotechar="'" if quotes == "'" else '"')
     first, row, last = 1, 1, [""]
-    while True:
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            problem = f"the table cannot be read ({error})"
-            raise DataError(problem, path=path, row=reader.line_num, remedy=EXPORT_AGAIN) from error
-        if cells is None:
-            break
-        yield first, cells
-        row, last, first = first, lines.copy(), reader.line_num + 1
-        lines.clear()
+    try:
+        for cells in reader:
+            yield first, cells
+            row, last, first = first, lines.copy(), reader.line_num + 1
+            lines.clear()
+    except csv.Error as error:
+        problem = f"the table cannot be read ({error})"
+        raise DataError(problem, path=path, row=reader.line_num, remedy=EXPORT_AGAIN) from error
     if not _is_closed(last, delimiter):
         remedy = "export it again, a quote within a quoted cell doubled"
         raise DataError("a quote that opens in this row is not closed", path=path, row=row, remedy=remedy)
