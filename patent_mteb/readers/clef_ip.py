@@ -17,11 +17,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from lxml import etree
-
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.files import text_lines
-from patent_mteb.readers.xml import MalformedError, parse, text_of
+from patent_mteb.readers.xml import Element, MalformedError, parse, text_of
 
 LANGUAGES = ("EN", "DE", "FR")
 _TEST = Path("02_topics/clef-ip-2013-clms-psg-TEST")
@@ -49,7 +47,7 @@ def full_path(xpath: str) -> str:
     return "/".join(["", root, *(f"{step[1]}[{step[2] or 1}]" for step in found if step)])
 
 
-def _root(path: Path) -> etree._Element:
+def _root(path: Path) -> Element:
     if not path.is_file():
         raise NotThereError("the file is missing", path=path, remedy=_REMEDY)
     try:
@@ -58,19 +56,14 @@ def _root(path: Path) -> etree._Element:
         raise DataError(str(error), path=path, remedy=_REMEDY) from error
 
 
-def _at(root: etree._Element, xpath: str) -> str:
+def _at(root: Element, xpath: str) -> str:
     """The text at a path, empty if there is no element."""
-    element: etree._Element | None = root
-    for step in full_path(xpath).split("/")[2:]:
-        name, _, number = step.rstrip("]").partition("[")
-        children = [] if element is None else [one for one in element if isinstance(one.tag, str)]
-        named = [child for child in children if etree.QName(child).localname == name]
-        element = named[int(number) - 1] if 0 < int(number) <= len(named) else None
-    return " ".join(text_of(element).split())
+    steps = [step.partition("[") for step in full_path(xpath).split("/")[2:]]
+    found = root.xpath("/".join(f"*[local-name()='{name}'][{number}" for name, _, number in steps))
+    return text_of(found[0]) if found else ""
 
 
 def topics(folder: Path) -> Iterator[Topic]:
-    """Yield the test topics."""
     path = folder / _TEST / "clef-ip-2013-clms-psg-TEST.txt"
     block: list[str] = []
     first = 1
@@ -133,5 +126,5 @@ def passages(path: Path) -> Iterator[tuple[str, str]]:
     for section, part in _PASSAGES:
         for place, element in enumerate(root.iterfind(section), start=1):
             for number, one in enumerate(element.iterfind(part), start=1):
-                if text := " ".join(text_of(one).split()):
+                if text := text_of(one):
                     yield f"/patent-document/{section}[{place}]/{part}[{number}]", text

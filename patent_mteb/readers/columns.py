@@ -26,19 +26,20 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.patents.numbers import OFFICES, read_number
 from patent_mteb.patents.records import RELATIONS, Citation, Description, ExpertSummary, Label, MachineSummaries, Patent
-from patent_mteb.readers.sheets import BadRow, Sheet, open_sheet
-from patent_mteb.readers.values import cleaned, read_date, text_of, unpacked
+from patent_mteb.readers.items import Skipped
+from patent_mteb.readers.sheets import Sheet, open_sheet
+from patent_mteb.readers.values import cleaned, needs_order, read_date, text_of, unpacked
 
 _EMPTY = r"- -- --- – — ? NA N/A n/a N.A. n.a. k.A. #N/A nan NaN NaT <NA> null NULL (null) \N None none"
 EMPTY = frozenset({"", "k. A.", *_EMPTY.split()})  # texts that mean an empty cell by default
 EXCEL_ERRORS = frozenset({"#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!"})
 
-_PARTS = {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}
+PARTS = {"expert": ExpertSummary, "summaries": MachineSummaries, "description": Description}
 LISTS = {name for name, type_ in get_type_hints(Patent).items() if type_ == tuple[str, ...]}
 """Fields of a record that are lists of texts."""
 _NOT_A_COLUMN = {"labels", "languages", "translations", "source", "paragraphs", "expert", "summaries"}
 _FIELDS = {one.name for one in dataclasses.fields(Patent)} - _NOT_A_COLUMN | {
-    f"{name}.{one.name}" for name, part in _PARTS.items() for one in dataclasses.fields(part)
+    f"{name}.{one.name}" for name, part in PARTS.items() for one in dataclasses.fields(part)
 }
 _SECTIONS: dict[str, set[str]] = {
     "fields": _FIELDS,
@@ -139,7 +140,7 @@ def _flat(section: Any, path: Path) -> Iterator[tuple[str, Any]]:
         remedy = "write [fields] and the lines below it"
         raise DataError("fields, citations and relations must be tables", path=path, remedy=remedy)
     for ours, theirs in section.items():
-        if ours in _PARTS and isinstance(theirs, dict) and not theirs.keys() & _COLUMN_SETTINGS:
+        if ours in PARTS and isinstance(theirs, dict) and not theirs.keys() & _COLUMN_SETTINGS:
             yield from ((f"{ours}.{part}", value) for part, value in theirs.items())
         else:
             yield ours, theirs
@@ -173,8 +174,6 @@ def _refuse_unknown(settings: Mapping[str, Any], known: set[str], path: Path, wh
 
 
 class Kind(enum.Enum):
-    """What the values of a column are."""
-
     EMPTY = "no values"
     NUMBERS = "publication numbers"
     DATE = "dates"
@@ -223,10 +222,8 @@ def _is_date(value: Any) -> bool:
     text = text_of(value)
     if re.fullmatch(r"\d+", text) and not re.fullmatch(r"(?:1[789]|20)\d\d[01]\d[0-3]\d", text):
         return False
-    if re.fullmatch(r"\d{1,2}[/-]\d{1,2}[/-](?:\d{4}|\d\d)", text):
-        return True
     try:
-        return read_date(value) is not None
+        return needs_order(value) or read_date(value) is not None
     except ValueError:
         return False
 
@@ -291,10 +288,9 @@ _HEADERS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("headers.toml"
 _COUNTRY = set(_HEADERS.pop("country"))
 _NEVER = {ours: {Kind(kind) for kind in kinds} for ours, kinds in _HEADERS.pop("unfit").items()}
 _KNOWN = {name for fields in _HEADERS.values() for names in fields.values() for name in names}
-_TITLES = {section: "citations" if section == "forward" else section for section in _HEADERS}
+_TITLES = {"fields": "[fields]", "relations": "[relations]", "labels": "[[labels]]"}  # others are [[citations]]
 _SEPARATED = LISTS | {"publication_number", "cited", "category", "member", "priority", "coarse", "fine"}
 """Fields whose column may hold several values."""
-_SEVERAL = ("[[citations]]", "[[labels]]")
 _SAMPLE = 200
 _CJK = r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 
@@ -361,8 +357,7 @@ def suggest(path: Path, *, unfinished: bool = False) -> Suggestion:
         found = {**found, "fields": {"publication_number": "", **found.get("fields", {})}}
     lines = [f"name = {_quoted(path.name.partition('.')[0])}"]
     for section, fields in found.items():
-        title = _TITLES[section]
-        lines += ["", f"[[{title}]]" if f"[[{title}]]" in _SEVERAL else f"[{title}]"]
+        lines += ["", _TITLES.get(section, "[[citations]]")]
         if section == "labels":
             lines.append('landscape = { constant = "Topics" }')
         for ours, theirs in fields.items():
@@ -378,7 +373,7 @@ def suggest(path: Path, *, unfinished: bool = False) -> Suggestion:
 
 def types_of(sheet: Sheet) -> dict[str, Typed]:
     """Return the types of the columns of a table, by its first rows."""
-    sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, BadRow)]
+    sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, Skipped)]
     empty = EMPTY | EXCEL_ERRORS
     return {
         name: kind_of([row[name] for row in sample if text_of(row.get(name)) not in empty]) for name in sheet.columns

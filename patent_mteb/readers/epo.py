@@ -18,9 +18,9 @@ from typing import Any
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.readers.items import Item, Reader, Skipped, without_repeats
-from patent_mteb.readers.publication import Cited, ClaimText, Paragraph, Published, Related, Texts, marked_claims
+from patent_mteb.readers.publication import Cited, Paragraph, Published, Related, Texts, marked_claims, paragraph_of
 from patent_mteb.readers.values import application, ipc_code, language, publication
-from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, read_bulk, shown, text_at, text_of
+from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, read_bulk, text_at, text_of
 
 FURTHER_CLAIMS = "a further set of claims in the same language (other contracting states)"
 _FURTHER_TEXT = "a further text of one kind in the same language"
@@ -47,7 +47,7 @@ def _document(root: Element, place: str) -> Iterator[Item]:
             texts.descriptions.setdefault(its_language, _paragraphs(part))
         elif part.tag == "claims":
             further += its_language in texts.claims
-            texts.claims.setdefault(its_language, _claims(part))
+            texts.claims.setdefault(its_language, marked_claims(part.iterfind("claim")))
     published = Published(
         source="epo",
         office=root.get("country") or "EP",
@@ -82,18 +82,7 @@ def _titles(biblio: Element) -> dict[str, str]:
 
 
 def _paragraphs(description: Element) -> list[Paragraph]:
-    """The paragraphs with their printed numbers, which passages of citations name, and the headings."""
-    return [
-        Paragraph(
-            text_of(one), number=int(number) if one.tag == "p" and (number := one.get("num", "")).isdecimal() else 0
-        )
-        for one in description
-        if isinstance(one.tag, str)
-    ]
-
-
-def _claims(claims: Element) -> list[ClaimText]:
-    return marked_claims(claims.iterfind("claim"), "num", "claim-ref", "idref")
+    return [paragraph_of(one) for one in description if isinstance(one.tag, str)]
 
 
 def _classes(biblio: Element) -> Iterator[str]:
@@ -165,7 +154,7 @@ def _publications(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[str, 
             try:
                 reason = _add(texts, type_, language(code), text)
             except MalformedError as error:
-                reason, malformed = str(error), shown(text.encode())
+                reason, malformed = str(error), text
             if reason:
                 yield place, Skipped(f"{office}{serial}{kind}", f"row {number}", reason, malformed)
         published = Published("epo-tsv", office, serial, kind, date, texts=texts)
@@ -185,7 +174,7 @@ def _add(texts: Texts, type_: str, its_language: str, text: str) -> str:
         "TITLE": (texts.titles, text_of),
         "ABSTR": (texts.abstracts, text_of),
         "DESCR": (texts.descriptions, _text_or_paragraphs),
-        "CLAIM": (texts.claims, _claims),
+        "CLAIM": (texts.claims, lambda root: marked_claims(root.iterfind("claim"))),
     }
     if type_ not in fields:
         return f"a text without a field in records ({type_})"

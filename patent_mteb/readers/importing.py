@@ -288,9 +288,9 @@ def _removal(root: Path, word: str, accounts: Sequence[Account]) -> Removed:
 
 def _refuse_nothing(accounts: Sequence[Account]) -> None:
     """Refuse an import of tables that gives no record, unless earlier inputs have all of them."""
-    if any(sum(one.records.values()) or one.lost_records or not is_table(one.source) for one in accounts):
-        return
     reasons = {why: tally for account in accounts for why, tally in account.left_out.items()}
+    if directory.REPEATED in reasons or any(sum(one.records.values()) or not is_table(one.source) for one in accounts):
+        return
     counts = "; ".join(f"{tally.count} × {why} ({', '.join(tally.examples[:1])})" for why, tally in reasons.items())
     problem = f"no patent, citation or relation was read ({counts or 'the file has no rows'})"
     remedy = "correct the file, or name its columns in a map: patent-mteb data import --suggest FILE writes one"
@@ -420,7 +420,9 @@ def _todo(planned: Sequence[Account], accounts: Mapping[str, Account], leaving: 
     todo = {one.part: one for one in planned if one.part not in finished}
     again = [account for account in staying if account.again]
     if leaving or any(account.path in {one.path for one in todo.values()} for account in staying):
-        again += [one for one in staying if one.done and (one.lost_records or one.joined)]
+        again += [
+            one for one in staying if one.done and (directory.REPEATED in one.left_out or directory.JOINED in one.notes)
+        ]
     todo |= {
         one.part: Account(one.path, one.source, one.part, one.size, again=True, sha256=one.sha256, day=one.day)
         for one in again

@@ -90,14 +90,12 @@ def read_json_documents(path: Path, make: Callable[[dict[str, Any], str], Iterab
     """Yield the items that ``make`` gives for each object and its position; other values are skipped."""
 
     def items() -> Iterator[tuple[str, Item]]:
-        found: Iterable[tuple[str, Any]]
+        what, found = "row", json_rows(path)
         if is_one_document(path):
             document = load_json(path)
-            rows = enumerate(document if isinstance(document, list) else [document], start=1)
-            found = ((f"document {number}", one) for number, one in rows)
-        else:
-            found = ((f"row {number}", row) for number, row in json_rows(path))
-        for place, one in found:
+            what, found = "document", enumerate(document if isinstance(document, list) else [document], start=1)
+        for number, one in found:
+            place = f"{what} {number}"
             made = make(one, place) if isinstance(one, dict) else [Skipped("", place, NO_OBJECT, str(one))]
             yield from ((place, item) for item in made)
 

@@ -70,11 +70,10 @@ def _citations(path: Path) -> Iterator[Item]:
     number = pl.when(pl.col("parsed") == "").then("citation_pat_pgpub_id").otherwise("parsed")
     cited = frame.filter(rejected).group_by(section).agg(number.n_unique().alias("documents"))
     actions = _sibling(path, "office_actions").unique("ifw_number", keep="any").with_columns(known=pl.lit(value=True))
-    rejections = _sibling(path, "rejections").filter(rejected)
+    rejections = _sibling(path, "rejections").filter(rejected).group_by(section).agg("claim_numbers")
     frame = frame.join(actions, on="ifw_number", how="left", maintain_order="left")
-    frame = frame.join(cited, on=section, how="left", maintain_order="left")
-    rejections = rejections.group_by(section).agg(pl.struct("claim_numbers").alias("rejections"))
-    frame = frame.join(rejections, on=section, how="left", maintain_order="left")
+    for other in (cited, rejections):
+        frame = frame.join(other, on=section, how="left", maintain_order="left")
     for row, found in enumerate(joined_rows(frame, path), start=2):
         yield from _citation(found, f"row {row}")
 
@@ -94,7 +93,7 @@ def _citation(row: dict[str, Any], place: str) -> Iterator[Item]:
     category = _CATEGORIES.get(section, "A" if examiner and not section else "")
     claims: set[int] = set()
     if row["documents"] == 1:
-        claims.update(*(claim_numbers(one["claim_numbers"]) for one in row["rejections"] or ()))
+        claims.update(*map(claim_numbers, row["claim_numbers"] or ()))
     elif row["documents"]:
         yield Note("a citation without claims, because the action cites several documents under the section", place)
     yield Citation(

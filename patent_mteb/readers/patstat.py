@@ -72,15 +72,13 @@ def _application(row: dict[str, Any]) -> str:
 
 
 def _patent(row: dict[str, Any]) -> Iterator[Item]:
-    first: dict[str, dict[str, Any]] = {
-        name: next(iter(row[name] or ()), {}) for name in ("applications", "titles", "abstracts")
-    }
-    applied, title, abstract = first.values()
+    tables = ("applications", "titles", "abstracts")
+    applied, title, abstract = (dict[str, Any](next(iter(row[name] or ()), {})) for name in tables)
     number, its = _number(row), _application(applied)
     families = (applied.get(name, "") for name in ("docdb_family_id", "inpadoc_family_id"))
     # The first IPC code has position F; the table has no order.
     codes = sorted(row["ipc"] or (), key=lambda one: (one["ipc_position"] != "F", one["ipc_class_symbol"]))
-    patent = Patent(
+    yield Patent(
         number,
         next((family for family in families if family.strip("0")), its or number),
         title=title.get("appln_title", ""),
@@ -95,7 +93,6 @@ def _patent(row: dict[str, Any]) -> Iterator[Item]:
         languages=TextLanguages(language(title.get("appln_title_lg")), language(abstract.get("appln_abstract_lg"))),
         source="patstat-tables",
     )
-    yield patent
     days = (applied.get(name) for name in ("appln_filing_date", "earliest_filing_date"))
     yield from unread_days(number, row["publn_date"], *days)
     if its:
@@ -108,17 +105,10 @@ def _citations(path: Path) -> Iterator[Item]:
     cited = publications.rename({name: f"cited_{name}" for name in ("pat_publn_id", *_NUMBER)})
     frame = table(path, columns, ",").join(publications, on="pat_publn_id", how="left", maintain_order="left")
     frame = frame.join(cited, on="cited_pat_publn_id", how="left", maintain_order="left")
-    relevance = ("citn_categ", "relevant_claim")
-    frame = _with(frame, path, "tls215*.csv", _KEYS, relevance, "categories")
-    own = (
-        table(path, columns, ",")
-        .filter(pl.col("citn_replenished").is_in(["", "0"]))
-        .select("pat_publn_id", "cited_pat_publn_id")
-        .unique()
-    )
-    frame = frame.join(
-        own.with_columns(own=pl.lit(True)), on=["pat_publn_id", "cited_pat_publn_id"], how="left", maintain_order="left"
-    )
+    frame = _with(frame, path, "tls215*.csv", _KEYS, ("citn_categ", "relevant_claim"), "categories")
+    pair = ["pat_publn_id", "cited_pat_publn_id"]
+    own = table(path, columns, ",").filter(pl.col("citn_replenished").is_in(["", "0"])).select(pair).unique()
+    frame = frame.join(own.with_columns(own=pl.lit(True)), on=pair, how="left", maintain_order="left")
     for number, row in enumerate(joined_rows(frame, path), start=2):
         if reason := _refusal(row):
             yield Skipped(_number(row) if row["publn_nr"] else "", f"row {number}", reason)

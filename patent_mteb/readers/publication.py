@@ -37,7 +37,9 @@ class ClaimText(NamedTuple):
     refers: tuple[str, ...] = ()
 
 
-def marked_claims(claims: Iterable[Element], number: str, reference: str, target: str) -> list[ClaimText]:
+def marked_claims(
+    claims: Iterable[Element], number: str = "num", reference: str = "claim-ref", target: str = "idref"
+) -> list[ClaimText]:
     """Return claims and their references: attribute of the number, element and attribute of a reference."""
     return [
         ClaimText(
@@ -131,6 +133,12 @@ def read_sections(paragraphs: Sequence[Paragraph]) -> Description:
             text = "\n".join(filter(None, (found.summary, found.drawings, found.detailed)))
         sections[current] += filter(None, [text])
     return Description(**{name: "\n".join(texts) for name, texts in sections.items()})
+
+
+def paragraph_of(element: Element, section: str = "") -> Paragraph:
+    """Return a heading, or a paragraph with its printed number (``num``), which passages of citations name."""
+    number = element.get("num", "") if element.tag == "p" else ""
+    return Paragraph(text_of(element), section, int(number) if number.isdecimal() else 0)
 
 
 _PRINTED = re.compile(r"\s*\[(\d{4,5})\]\s*")

@@ -47,8 +47,6 @@ def remove_part(root: Path, part: str) -> None:
 
 
 class PartWriter:
-    """Writes the records of one input in batches."""
-
     def __init__(self, root: Path, part: str, writers: Mapping[type, pq.ParquetWriter]) -> None:
         self.counts = dict.fromkeys(KINDS, 0)
         self._root, self._part, self._writers = root, part, writers
@@ -101,8 +99,6 @@ CONFLICTS = "fields that differ from those of an earlier input: the later value 
 
 @dataclass
 class Tally:
-    """A count and the first examples."""
-
     count: int = 0
     examples: list[str] = field(default_factory=list)
 
@@ -133,16 +129,6 @@ class Account:
     records: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     left_out: dict[str, Tally] = field(default_factory=dict)
     notes: dict[str, Tally] = field(default_factory=dict)
-
-    @property
-    def lost_records(self) -> bool:
-        """Whether records were removed because an earlier input has them."""
-        return REPEATED in self.left_out
-
-    @property
-    def joined(self) -> bool:
-        """Whether fields of a later input were joined to records."""
-        return JOINED in self.notes
 
 
 def read_accounts(root: Path) -> dict[str, Account]:
@@ -216,12 +202,10 @@ def _find_repeats(root: Path, accounts: Mapping[str, Account]) -> pa.Table:
     if not columns:
         return _REPEATS.empty_table()
     numbers = pl.concat(columns).with_columns(first=pl.col("position").first().over("publication_number"))
-    repeats = numbers.filter(~pl.col("publication_number").is_first_distinct()).rows()
-    joins = [
-        (number, parts[later], parts[first])
-        for number, later, first in repeats
-        if is_table(accounts[parts[later]].source) or accounts[parts[later]].source in _FILL
-    ]
+    repeated = numbers.filter(~pl.col("publication_number").is_first_distinct()).rows()
+    repeats = [(number, parts[later], parts[first]) for number, later, first in repeated]
+    joining = {part for part in parts if is_table(accounts[part].source) or accounts[part].source in _FILL}
+    joins = [repeat for repeat in repeats if repeat[1] in joining]
     changes: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     for into in dict.fromkeys(into for _, _, into in joins):
         numbers_of = [(part, number) for number, part, first in joins if first == into]
@@ -229,10 +213,7 @@ def _find_repeats(root: Path, accounts: Mapping[str, Account]) -> pa.Table:
         for part, number, later in _rows_of(root, numbers_of):
             rows[number], added, conflicts = _joined(rows[number], later)
             changes[part, number] = added, conflicts
-    found = [
-        (parts[later], number, parts[first], *changes.get((parts[later], number), ([], [])))
-        for number, later, first in repeats
-    ]
+    found = [(part, number, first, *changes.get((part, number), ([], []))) for number, part, first in repeats]
     return pa.Table.from_pylist([dict(zip(_REPEATS.names, row, strict=True)) for row in found], schema=_REPEATS)
 
 

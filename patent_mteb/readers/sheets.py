@@ -29,7 +29,7 @@ from typing import Any, TypeGuard, TypeVar
 
 from patent_mteb.errors import DataError, readable
 from patent_mteb.files import load_json, open_binary, parquet_schema, read_rows, text_lines
-from patent_mteb.readers.items import NO_OBJECT, Note, is_one_document, json_rows
+from patent_mteb.readers.items import NO_OBJECT, Note, Skipped, is_one_document, json_rows
 
 _WESTERN = frozenset("äöüßÄÖÜéèêëàâçîïôùûœñáíóúåøæÅØÆÉÈÀÇÑãõ’‘“”„–—…•€£§°®™©±²³µ×½¼¾´·«»\u00a0")
 
@@ -144,15 +144,7 @@ Cells = tuple[int, list[Any]]
 _Kind = TypeVar("_Kind")
 
 
-@dataclass(frozen=True)
-class BadRow:
-    """An invalid row; ``text`` is saved for the user."""
-
-    reason: str
-    text: str = ""
-
-
-Row = dict[str, Any] | BadRow
+Row = dict[str, Any] | Skipped
 
 
 @dataclass(frozen=True)
@@ -245,16 +237,14 @@ def open_sheet(
     if formulas := sum(book.formulas.get(name, 0) for name in same):
         notes.append(Note(FORMULAS, f"the first {size} rows", formulas))
 
-    def lines_below(name: str) -> Iterator[Cells]:
-        return itertools.islice(_filled(_lines_of(path, name, form, mark), spans[name]), start[name], None)
+    def rows() -> Iterator[tuple[str, Row]]:
+        for name in same:
+            where = f"sheet '{name}', " if len(same) > 1 else ""
+            lines = itertools.islice(_filled(_lines_of(path, name, form, mark), spans[name]), start[name], None)
+            yield from _rows(lines, headers[name][0], _LAST_ROW.get(form), where)
 
-    rows = (
-        (f"sheet '{name}', {place}" if len(same) > 1 else place, row)
-        for name in same
-        for place, row in _rows(lines_below(name), headers[name][0], _LAST_ROW.get(form))
-    )
     columns = tuple(filter(None, names))
-    return Sheet(columns, rows, tuple(notes), book.days, len(columns) if form == "text" else 0)
+    return Sheet(columns, rows(), tuple(notes), book.days, len(columns) if form == "text" else 0)
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
@@ -305,8 +295,9 @@ def _objects(path: Path, form: str, wanted: Callable[[str], bool]) -> Sheet:
             raise DataError("the JSON list must contain objects", path=path, remedy="give one object per publication")
 
     def rows() -> Iterator[tuple[str, Row]]:
-        found = json_rows(path) if document is None else enumerate(document, start=1)
-        return ((f"row {number}", row if isinstance(row, dict) else BadRow(NO_OBJECT, row)) for number, row in found)
+        for number, row in json_rows(path) if document is None else enumerate(document, start=1):
+            place = f"row {number}"
+            yield place, row if isinstance(row, dict) else Skipped("", place, NO_OBJECT, row)
 
     names = dict.fromkeys(name for _, row in itertools.islice(rows(), _HEAD) if isinstance(row, dict) for name in row)
     return Sheet(tuple(names), rows())
@@ -358,17 +349,14 @@ def _delimited(path: Path, delimiter: str) -> Iterator[Cells]:
 
     reader = csv.reader(read(), delimiter=delimiter, quotechar="'" if quotes == "'" else '"')
     first, row, last = 1, 1, [""]
-    while True:
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            problem = f"the table cannot be read ({error})"
-            raise DataError(problem, path=path, row=reader.line_num, remedy=EXPORT_AGAIN) from error
-        if cells is None:
-            break
-        yield first, cells
-        row, last, first = first, lines.copy(), reader.line_num + 1
-        lines.clear()
+    try:
+        for cells in reader:
+            yield first, cells
+            row, last, first = first, lines.copy(), reader.line_num + 1
+            lines.clear()
+    except csv.Error as error:
+        problem = f"the table cannot be read ({error})"
+        raise DataError(problem, path=path, row=reader.line_num, remedy=EXPORT_AGAIN) from error
     if not _is_closed(last, delimiter):
         remedy = "export it again, a quote within a quoted cell doubled"
         raise DataError("a quote that opens in this row is not closed", path=path, row=row, remedy=remedy)
@@ -447,7 +435,7 @@ def _read_book(path: Path, form: str, mark: str, size: int, _bytes: int, _change
                 merged = {name: [(_HEAD, 0, _HEAD)] * _merged_down(path) for name in names[:1]}
             hidden = [one.name for one in book.sheets_metadata if "Visible" not in str(one.visible)]
     heads = {name: list(itertools.islice(_lines_of(path, name, form, mark), size)) for name in names}
-    return _Book(heads, hidden, _formulas(path, heads, size) if form == "xlsx" else {}, merged, days)
+    return _Book(heads, hidden, _formulas(path, heads) if form == "xlsx" else {}, merged, days)
 
 
 def _merged_down(path: Path) -> int:
@@ -492,7 +480,7 @@ def _filled(lines: Iterable[Cells], spans: Sequence[Span]) -> Iterator[Cells]:
         yield number, cells
 
 
-def _formulas(path: Path, heads: Mapping[str, list[Cells]], size: int) -> dict[str, int]:
+def _formulas(path: Path, heads: Mapping[str, list[Cells]]) -> dict[str, int]:
     """Count the formulas at the start of each sheet whose results were not stored."""
     with _book(path, "xlsx", data_only=False) as book:
         return {
@@ -570,17 +558,18 @@ def _book(path: Path, form: str, data_only: bool = True) -> Iterator[Any]:
             raise DataError(f"{what} ({reason})", path=path, remedy="save it again as .xlsx") from error
 
 
-def _rows(lines: Iterable[Cells], header: Sequence[str], last: int | None) -> Iterator[tuple[str, Row]]:
+def _rows(lines: Iterable[Cells], header: Sequence[str], last: int | None, where: str) -> Iterator[tuple[str, Row]]:
     names = _distinct(header)
     for number, cells in lines:
+        place = f"{where}row {number}"
         if number == last:
-            yield f"row {number}", BadRow(f"the sheet is full ({last:,} rows): rows after them are missing")
+            yield place, Skipped("", place, f"the sheet is full ({last:,} rows): rows after them are missing")
         texts = ["" if cell is None else str(cell).strip() for cell in cells]
         if not any(texts):
             continue
         if sum(map(bool, texts)) > 1 and texts[: len(header)] == list(header[: len(texts)]):
-            yield f"row {number}", BadRow("the header again")
+            yield place, Skipped("", place, "the header again")
         elif any(cell not in (None, "") for cell in cells[len(names) :]):
-            yield f"row {number}", BadRow("the row has more cells than the header")
+            yield place, Skipped("", place, "the row has more cells than the header")
         else:
-            yield f"row {number}", {name: cell for name, cell in zip(names, cells, strict=False) if name}
+            yield place, {name: cell for name, cell in zip(names, cells, strict=False) if name}

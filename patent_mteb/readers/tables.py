@@ -25,9 +25,7 @@ from patent_mteb.patents.records import (
     Citation,
     Claim,
     Description,
-    ExpertSummary,
     Label,
-    MachineSummaries,
     Patent,
     Relation,
     TextLanguages,
@@ -37,6 +35,7 @@ from patent_mteb.patents.text import split_description
 from patent_mteb.readers.columns import (
     EXCEL_ERRORS,
     LISTS,
+    PARTS,
     Column,
     ColumnMap,
     parse_map,
@@ -45,7 +44,7 @@ from patent_mteb.readers.columns import (
     types_of,
 )
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
-from patent_mteb.readers.sheets import BadRow, Sheet, open_sheet
+from patent_mteb.readers.sheets import Sheet, open_sheet
 from patent_mteb.readers.values import (
     claim_numbers,
     cleaned,
@@ -89,8 +88,6 @@ _SENTENCE = 3  # words of a line that is a text, not a number
 
 
 class _TableReader:
-    """Reads the records of one table."""
-
     def __init__(self, path: Path, columns: ColumnMap) -> None:
         self._path, self._columns = path, columns
         self._sheet = _sheet(path, columns)
@@ -102,21 +99,19 @@ class _TableReader:
         self._titles: dict[str, int] = {}
 
     def read(self) -> Iterator[Item]:
-        """Yield the notes on the table, and the items of its rows."""
         yield from (*self._sheet.notes, *self._about_columns)
         if self._columns.labels and "publication_number" in self._columns.fields:
             self._read_labels()
         for place, row in self._sheet.rows:
-            if isinstance(row, BadRow):
-                yield Skipped("", place, row.reason, row.text)
+            if isinstance(row, Skipped):
+                yield row
             else:
                 yield from self._items(place, row)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        return (row for _, row in _sheet(self._path, self._columns).rows if not isinstance(row, BadRow))
+        return (row for _, row in _sheet(self._path, self._columns).rows if not isinstance(row, Skipped))
 
     def _day_order(self, column: Column) -> str:
-        """The order of the dates of a column (:func:`patent_mteb.readers.values.day_order`)."""
         found = [self._places[name][0] for name in column.column if name in self._places]
         return day_order(row.get(name) for row in self._rows() for name in found)
 
@@ -232,8 +227,8 @@ class _TableReader:
         if column is None:
             return []
         cells = self._cells(row, column)
-        texts = [text for value in cells for text in listed(value, column.separator) or [""]] if len(cells) > 1 else []
-        texts = texts or [text for value in cells if value is not None for text in listed(value, column.separator)]
+        empty = [""] if len(cells) > 1 else []
+        texts = [text for value in cells for text in listed(value, column.separator) or empty]
         return [column.values.get(text, "") if column.values is not None else text for text in texts]
 
     def _publication_number(self, row: Mapping[str, Any]) -> str:
@@ -297,7 +292,7 @@ class _TableReader:
         values |= {name: self._date(row, name, columns[name]) for name in _DATES if name in columns}
         for name in LISTS & columns.keys():
             values[name] = tuple(dict.fromkeys(filter(None, self._list(row, columns[name]))))
-        for name, kind in (("expert", ExpertSummary), ("summaries", MachineSummaries), ("description", Description)):
+        for name, kind in PARTS.items():
             dotted = {ours.partition(".")[2]: column for ours, column in columns.items() if ours.startswith(f"{name}.")}
             parts = {part: self._text(row, column) for part, column in dotted.items()}
             if parts:
@@ -466,7 +461,6 @@ def _description(value: Any) -> Description:
 
 
 def _translations(others: Mapping[str, Iterable[tuple[str, Any]]]) -> tuple[Translation, ...]:
-    """One translation for each further language."""
     found: dict[str, dict[str, Any]] = {}
     for name, texts in others.items():
         for language, value in texts:
@@ -531,7 +525,6 @@ class Preview:
 
 
 def preview(path: Path, reader: Reader) -> Preview:
-    """Return what a table will be read as."""
     guess = suggest(path) if reader.name == GUESSED else None
     columns = parse_map(guess.toml if guess else reader.settings, path)
     read: dict[str, list[str]] = {}

@@ -13,7 +13,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from patent_mteb.readers.items import Item, Reader, Skipped
-from patent_mteb.readers.publication import Cited, ClaimText, Paragraph, Published, Related, Texts, marked_claims
+from patent_mteb.readers.publication import (
+    Cited,
+    ClaimText,
+    Paragraph,
+    Published,
+    Related,
+    Texts,
+    marked_claims,
+    paragraph_of,
+)
 from patent_mteb.readers.values import CODES, application, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, first_root, read_bulk, text_at, text_of
 
@@ -63,18 +72,12 @@ def _name(party: Element, organization: str, *parts: str) -> str:
     return text_at(party, organization) or " ".join(filter(None, (text_at(party, part) for part in parts)))
 
 
-def _printed(number: str) -> int:
-    """The printed number of a paragraph, 0 if it has none."""
-    return int(number) if number.isdecimal() else 0
-
-
 def _modern(root: Element) -> Published:
     """A grant or an application of 2005 and later."""
     biblio = next((one for one in root if str(one.tag).startswith("us-bibliographic-data")), None)
     if biblio is None:
         return Published("uspto", "US", "", "")
     published, filed = "publication-reference/document-id/", "application-reference/document-id/"
-    claims = marked_claims(root.iterfind("claims/claim"), "num", "claim-ref", "idref")
     return Published(
         source="uspto",
         office=text_at(biblio, published + "country") or "US",
@@ -87,7 +90,7 @@ def _modern(root: Element) -> Published:
             language(root.get("lang")),
             text_at(biblio, "invention-title"),
             text_at(root, "abstract"),
-            claims,
+            marked_claims(root.iterfind("claims/claim")),
             _paragraphs(root.find("description")),
         ),
         ipc=[*_classes(biblio, "classifications-ipcr/classification-ipcr"), *_old_classes(biblio)],
@@ -110,13 +113,9 @@ def _paragraphs(description: Element | None) -> Iterator[Paragraph]:
             if target in CODES["us_sections"]:
                 mark = "" if 'end="tail"' in text else CODES["us_sections"][target]
         elif child.tag == "description-of-drawings":
-            yield from (_paragraph(one, "drawings") for one in child if isinstance(one.tag, str))
+            yield from (paragraph_of(one, "drawings") for one in child if isinstance(one.tag, str))
         else:
-            yield _paragraph(child, mark)
-
-
-def _paragraph(element: Element, section: str) -> Paragraph:
-    return Paragraph(text_of(element), section, _printed(element.get("num", "")) if element.tag == "p" else 0)
+            yield paragraph_of(child, mark)
 
 
 def _classes(biblio: Element, path: str) -> list[str]:
@@ -130,9 +129,8 @@ def _classes(biblio: Element, path: str) -> list[str]:
 
 def _old_classes(biblio: Element) -> list[str]:
     """The IPC codes of 2005, before the eighth edition of the IPC."""
-    found = biblio.find("classification-ipc")
     tags = ("main-classification", "further-classification")
-    return [] if found is None else [ipc_code(text_of(one)) for one in found if one.tag in tags]
+    return [ipc_code(text_of(one)) for one in biblio.iterfind("classification-ipc/*") if one.tag in tags]
 
 
 _INVENTORS = ("us-parties/inventors/inventor", "parties/applicants/applicant[@app-type='applicant-inventor']")
@@ -256,7 +254,6 @@ def _application_of_2001(root: Element) -> Published:
     if biblio is None:
         return Published("uspto", "US", "", "")
     filed = "domestic-filing-data/"
-    claims = [_claim_of_2001(claim) for claim in root.iterfind("subdoc-claims/claim")]
     return Published(
         source="uspto",
         office="US",
@@ -269,7 +266,7 @@ def _application_of_2001(root: Element) -> Published:
             "en",
             text_at(biblio, "technical-information/title-of-invention"),
             text_of(root.find("subdoc-abstract"), without=("number",)),
-            claims,
+            [_claim_of_2001(claim) for claim in root.iterfind("subdoc-claims/claim")],
             _paragraphs_of_2001(root),
         ),
         ipc=[ipc_code(text_of(one)) for one in biblio.iterfind("technical-information/classification-ipc/*/ipc")],
@@ -290,7 +287,7 @@ def _paragraphs_of_2001(root: Element) -> Iterator[Paragraph]:
         for text in part.iter("heading", "paragraph"):
             number = text_at(text, "number").strip("[] ") if text.tag == "paragraph" else ""
             words = text_of(text, without=() if text.tag == "heading" else ("number",))
-            yield Paragraph(words, section, _printed(number))
+            yield Paragraph(words, section, int(number) if number.isdecimal() else 0)
 
 
 _NAME_OF_2001 = ("organization-name", "name/given-name", "name/middle-name", "name/family-name", "name/name-suffix")

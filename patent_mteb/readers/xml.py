@@ -98,7 +98,7 @@ def _numbered(stream: IO[bytes], place: str, split: Split) -> Iterator[tuple[str
             yield Skipped("", f"{place}after document {number}", _ZEROS)
 
 
-def documents(path: Path, split: Split = split_before) -> Iterator[tuple[str, bytes] | Skipped]:
+def documents(path: Path, split: Split) -> Iterator[tuple[str, bytes] | Skipped]:
     """Yield the position and the bytes of each document of an XML file, or of the XML files in a zip file."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(4)
@@ -207,7 +207,7 @@ def _element(content: bytes) -> Element:
 
 def first_root(path: Path) -> str:
     """Return the name of the first root element of a file or a zip file, without namespace; empty if there is none."""
-    start = _first_bytes(path).removeprefix(b"\xef\xbb\xbf")
+    start = next((one[1] for one in documents(path, _start) if not isinstance(one, Skipped)), b"")
     position = 0
     while match := _PROLOG.match(start, position):
         position = match.end()
@@ -215,27 +215,13 @@ def first_root(path: Path) -> str:
     return root[1].decode("ascii", "replace") if root else ""
 
 
-def _first_bytes(path: Path) -> bytes:
-    """The start of a file, or of the first XML file in a zip file; empty for a corrupt zip file."""
-    with readable(path), path.open("rb") as stream:
-        start = stream.read(_CHUNK)
-        if not start.startswith(b"PK"):
-            return start
-        with contextlib.suppress(*_BROKEN_ZIP):
-            archive = zipfile.ZipFile(stream)
-            for member in archive.infolist():
-                if not member.is_dir() and not _refusal(member) and (start := _start_of(archive, member)):
-                    return start
-    return b""
-
-
-def _start_of(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """The start of a file in a zip file, up to an error."""
-    start = b""
-    with contextlib.suppress(*_BROKEN_ZIP), archive.open(member) as file:
-        while len(start) < _CHUNK and (chunk := file.read(_SMALL_CHUNK)):
+def _start(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the start of a stream, up to an error."""
+    start = bytearray()
+    with contextlib.suppress(*_BROKEN_ZIP):
+        while len(start) < _CHUNK and (chunk := stream.read(_SMALL_CHUNK)):
             start += chunk
-    return start
+    yield bytes(start)
 
 
 _BLOCKS = frozenset(CODES["blocks"].split())
@@ -269,11 +255,6 @@ def text_at(element: Element, path: str) -> str:
     return text_of(element.find(path))
 
 
-def shown(content: bytes) -> str:
-    """Decode a malformed document; invalid UTF-8 bytes become escapes."""
-    return content.decode("utf-8", "backslashreplace")
-
-
 def read_bulk(
     path: Path, make: Callable[[Element, str], Iterator[Item]], split: Split = split_before
 ) -> Iterator[Item]:
@@ -289,7 +270,8 @@ def read_bulk(
                 root, repaired = parse(content)
                 made = list(make(root, place))
             except MalformedError as error:
-                made, repaired = [Skipped("", place, str(error), shown(content))], False
+                text = content.decode("utf-8", "backslashreplace")
+                made, repaired = [Skipped("", place, str(error), text)], False
             if repaired:
                 yield place, Note("an unescaped & or < was escaped", place)
             yield from ((place, item) for item in made)

@@ -139,13 +139,8 @@ def _reading(path: Path) -> Iterator[None]:
 def joined_rows(frame: pl.LazyFrame, path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of a frame in order, in batches; errors name ``path``."""
     with _reading(path):
-        batches = frame.collect_batches(chunk_size=1000, maintain_order=True)
-    while True:
-        with _reading(path):
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield from batch.iter_rows(named=True)
+        for batch in frame.collect_batches(chunk_size=1000, maintain_order=True):
+            yield from batch.iter_rows(named=True)
 
 
 def with_rows(
