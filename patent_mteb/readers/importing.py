@@ -86,6 +86,8 @@ def _refuse_damaged(path: Path) -> None:
                 names = zipfile.ZipFile(stream).namelist()
             except (zipfile.BadZipFile, ValueError) as error:
                 refuse(f"not a complete zip file ({error})")
+            except NotImplementedError as error:
+                refuse(f"a zip file that cannot be read ({error})", "unpack it, and name its files")
             if not names:
                 refuse("a zip file without any file")
             is_word = "word/document.xml" in names

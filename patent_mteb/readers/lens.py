@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from patent_mteb.readers.items import Item, Reader, Skipped, first_object, read_json_documents
-from patent_mteb.readers.ops import BY_OFFICE
 from patent_mteb.readers.publication import Cited, ClaimText, Paragraph, Published, Related, Texts, unmarked_claims
-from patent_mteb.readers.values import CODES, application, ipc_code, language, publication
+from patent_mteb.readers.values import application, ipc_code, language, phase_and_origin, publication
 from patent_mteb.readers.xml import MalformedError
 
 _Object = Mapping[str, Any]
@@ -101,9 +100,7 @@ def _identifier(one: _Object) -> tuple[str, str, str]:
 
 
 def _cited(one: _Object) -> Iterator[Cited]:
-    code = str(one.get("cited_phase") or "").strip().lower()
-    phase = CODES["phases"].get(code, code)
-    origin = "applicant" if code in ("app", "applicant") else "examiner" if phase in BY_OFFICE else ""
+    phase, origin = phase_and_origin(str(one.get("cited_phase") or ""))
     patent = one.get("patcit")
     if not patent:
         yield Cited("", origin=origin, phase=phase, npl=bool(one.get("nplcit")))

@@ -20,7 +20,7 @@ from lxml import etree
 from patent_mteb.patents.records import Relation
 from patent_mteb.readers.items import Item, Reader, Skipped
 from patent_mteb.readers.publication import Cited, Published, Related, Texts, printed_paragraph, unmarked_claims
-from patent_mteb.readers.values import CODES, application, claim_numbers, ipc_code, language, publication
+from patent_mteb.readers.values import application, claim_numbers, ipc_code, language, phase_and_origin, publication
 from patent_mteb.readers.xml import Element, MalformedError, first_root, read_bulk, split_before, text_of
 
 _ELEMENT = re.compile(rb"<(?:[\w.-]+:)?exchange-document(?=[\s/>])")
@@ -187,15 +187,9 @@ def _names(biblio: Element, role: str) -> list[str]:
     return list(found.values())
 
 
-_ORIGINS = {"examiner": "examiner", "applicant": "applicant", "app": "applicant"}
-BY_OFFICE = ("search", "international-search", "examination")  # phases in which an examiner cites
-
-
 def _cited(citation: Element) -> Iterator[Cited]:
     """The citations of an entry of a search report, one for each category with claims."""
-    code = (citation.get("cited-phase") or "").lower()
-    phase = CODES["phases"].get(code, code)
-    origin = _ORIGINS.get((citation.get("cited-by") or code).lower(), "examiner" if phase in BY_OFFICE else "")
+    phase, origin = phase_and_origin(citation.get("cited-phase") or "", citation.get("cited-by") or "")
     patent = citation.find("{*}patcit")
     if patent is None:
         yield Cited("", origin=origin, phase=phase, npl=True)

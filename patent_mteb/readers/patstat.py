@@ -23,15 +23,21 @@ import polars as pl
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguages
 from patent_mteb.readers.items import Item, Skipped
-from patent_mteb.readers.ops import BY_OFFICE
 from patent_mteb.readers.publication import NON_PATENT, UNNAMED, UNPUBLISHED, unread_days
-from patent_mteb.readers.values import CODES, application, claim_numbers, day, ipc_code, language, publication
+from patent_mteb.readers.values import (
+    application,
+    claim_numbers,
+    day,
+    ipc_code,
+    language,
+    phase_and_origin,
+    publication,
+)
 from patent_mteb.readers.zipped import joined_rows, reader_of_tables, sibling_tables, table, with_rows
 
 REPLENISHED = "a citation of the international search report, repeated for the European publication"
 _NUMBER = ("publn_auth", "publn_nr", "publn_kind")
 _KEYS = ("pat_publn_id", "citn_replenished", "citn_id")
-_APPLICANT = ("APP", "FOP")
 _with = partial(with_rows, separator=",")
 
 
@@ -129,9 +135,7 @@ def _citation(row: dict[str, Any]) -> Iterator[Item]:
     categories: dict[str, set[int]] = {}
     for one in row["categories"] or ({"citn_categ": "", "relevant_claim": ""},):
         categories.setdefault(one["citn_categ"].strip(), set()).update(claim_numbers(one["relevant_claim"]))
-    code = row["citn_origin"].strip()
-    phase = CODES["phases"].get(code.lower(), code.lower())
-    origin = "applicant" if code in _APPLICANT else "examiner" if phase in BY_OFFICE else ""
+    phase, origin = phase_and_origin(row["citn_origin"])
     office = row["citn_gener_auth"].strip()
     for category, claims in sorted(categories.items()):
         citing, cited = _number(row), _number(row, "cited_")

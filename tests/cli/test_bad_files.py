@@ -91,6 +91,12 @@ def packed(make: Callable[[str, str], bytes], suffix: str) -> Spoil:
     return lambda source: {source.file + suffix: make(source.file, source.whole(good(source)))}
 
 
+def of_a_later_format(name: str, text: str) -> bytes:
+    content = bytearray(zipped([(name, text)]))
+    content[content.index(b"PK\1\2") + 6] = 90
+    return bytes(content)
+
+
 def damaged_member(name: str, text: str) -> bytes:
     content = bytearray(zipped([(f"whole-{name}", text), (name, text)]))
     content[content.index(name.encode(), 60 + len(name)) + len(name) + 40] ^= 0xFF
@@ -160,6 +166,7 @@ OF_FILES: dict[str, tuple[Spoil, Outcomes]] = {
                   tables=cannot("a last row without its last cells is a row"), rows=stops("columns where EP full text")),
     ),
     "a zip file that is cut off": (packed(lambda name, text: zipped([(name, text)])[:-30], ".zip"), all_forms(stops("not a complete zip"))),
+    "a zip file of a later format": (packed(of_a_later_format, ".zip"), all_forms(stops("unpack it, and name its files"))),
     "a zip file without a file": (packed(lambda name, text: zipped([]), ".zip"), all_forms(stops("a zip file without any file"))),
     "a zip file in a zip file": (
         packed(lambda name, text: zipped([("inner.zip", zipped([(name, text)]))]), ".zip"),

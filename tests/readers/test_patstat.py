@@ -51,7 +51,7 @@ TABLES = {
         ("10", "0", "3", "SEA", "0", "0", "0", "55", "1", "EP"),
         ("10", "99", "1", "ISR", "20", "0", "1", "0", "0", "EP"),
         ("11", "99", "1", "ISR", "21", "0", "1", "0", "0", "EP"),
-        ("11", "0", "1", "APP", "20", "0", "1", "0", "0", "EP"),
+        ("11", "0", "1", "FOP", "20", "0", "1", "0", "0", "EP"),
         ("11", "0", "2", "EXA", "0", "2", "2", "0", "0", "EP"),
         ("11", "0", "3", "EXA", "404", "0", "2", "0", "0", "EP"),
     ],
@@ -100,7 +100,7 @@ def test_citations_are_joined_on_three_keys(folder):
         Citation("EP1000000A1", "US5000000A", "Y", "examiner", (3,), (), "search", "EP"),
         Citation("EP1000000A1", "DE3546191A1", "A", "examiner", (), (), "search", "EP"),
         Citation("EP1000000B1", "DE3546191A1", "XD", "examiner", (4,), (), "international-search", "EP"),
-        Citation("EP1000000B1", "US5000000A", "", "applicant", (), (), "app", "EP"),
+        Citation("EP1000000B1", "US5000000A", "", "", (), (), "fop", "EP"),  # by an opponent
     ]
     naive = 0
     _, *citations = TABLES["tls212_citation"]
