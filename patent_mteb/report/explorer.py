@@ -149,13 +149,11 @@ class Explorer:
         top: list[list[list[Any]]] = []
         for run in runs:
             saved, judged = (Path(paths[run]).with_name(f"{task.name}{suffix}") for suffix in (".run", ".qrels"))
-            ranked: dict[str, dict[str, float]] = {}
-            relevant: set[tuple[str, str]] = set()
             try:
-                found = trec.read_run(saved, first=_TOP) if saved.is_file() else {}
-                relevant = _relevant(judged, queries) if found and judged.is_file() else set()
-                ranked = found
+                ranked = trec.read_run(saved, first=_TOP) if saved.is_file() else {}
+                relevant = _relevant(judged, queries) if ranked and judged.is_file() else set()
             except DataError as error:
+                ranked, relevant = {}, set()
                 self.messages.append(str(error))
             top.append(
                 [[[visible(one), int((query, one) in relevant)] for one in ranked.get(query, ())] for query in queries]

@@ -86,7 +86,6 @@ SCORE_SCHEMA: dict[str, Any] = dict.fromkeys(ScoreRow._fields, pl.String) | {
 class ModelFolder:
     """A folder of results: a model at a revision with settings, as the folders are named."""
 
-    folder: Path
     model: str
     revision: str
     experiment: str  # empty for a model without settings
