@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
+from patent_mteb.report.statistics import Floats
 from patent_mteb.report.view import BenchmarkView, MeasuredTask, QueryTable, read_queries
 from patent_mteb.report.words import shortened, visible
 from patent_mteb.search import trec
@@ -26,7 +26,6 @@ _MANY = 10
 _TOP = 5
 _TENTHS_OF_A_MILLE = 10_000
 _QUERY, _DOCUMENT = 600, 160  # characters of a text, at most
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
