@@ -63,7 +63,6 @@ class Chart:
 
     @property
     def page_columns(self) -> list[str]:
-        """The columns that the page reads, in their order."""
         series, x, y, *further = self.columns or _COLUMNS[self.kind]
         ends = ["low", "high"] if self.part else []
         return [series, x, y, *([self.facet] if self.facet else []), *further, *ends]

@@ -39,8 +39,7 @@ class Survey:
 
     places: list[Place] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
-    excluded: list[str] = field(default_factory=list)
-    """The messages on excluded files and results."""
+    excluded: list[str] = field(default_factory=list)  # those of the messages on excluded files and results
 
     def exclude(self, path: Path | None, problem: str, remedy: str) -> str:
         return self.exclude_as(str(DataError(f"{problem}; left out", path=path, remedy=remedy)))
