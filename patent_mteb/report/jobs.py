@@ -61,11 +61,8 @@ class Job:
     @property
     def first(self) -> str:
         """The best of the compared models, else the highest score."""
-        return self.best[0] if self.best else max(self.scores, key=lambda run: (self.order(run), run))
-
-    def order(self, run: str) -> tuple[bool, float]:
-        cell = self.scores[run]
-        return not cell.small, float(cell.value or 0)
+        order = {run: (not cell.small, float(cell.value or 0), run) for run, cell in self.scores.items()}
+        return self.best[0] if self.best else max(order, key=order.__getitem__)
 
     @property
     def cheapest(self) -> tuple[str, str]:
