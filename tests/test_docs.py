@@ -84,8 +84,9 @@ def test_no_link_leads_nowhere(site):
 
 @pytest.mark.slow
 def test_what_is_generated_is_there(site):
+    from report_folders import payload_of
+
     from patent_mteb.cli import COMMANDS
-    from patent_mteb.report.page import unpacked
     from patent_mteb.tasks import catalogue
 
     texts, _ = site
@@ -97,19 +98,19 @@ def test_what_is_generated_is_there(site):
     assert all(benchmark.name in texts["tasks.html"] for benchmark in catalogue.mteb_benchmarks())
     assert all(f"patent-mteb {name}" in texts[f"generated/commands/{name.split()[0]}.html"] for name in COMMANDS)
     assert "PatentCitationRetrieval.sample" in texts["start.html"] and "PATENT_MTEB_DATA" in texts["data.html"]
-    assert "bm25" in unpacked(re.search(r'id="payload">(.*?)<', texts["report/index.html"])[1])
+    assert "bm25" in json.dumps(payload_of(texts["report/index.html"]))
     assert "plan" in texts["generated/api/patent_mteb.experiments.plan.html"]
 
 
 @pytest.mark.slow
 def test_the_journeys_show_what_their_commands_print(site):
     """A command that fails stops the build; what it prints is on the page."""
-    from patent_mteb.report.page import unpacked
+    from report_folders import payload_of
 
     texts, _ = site
     assert re.search(r"PatentCitationRetrieval.sample.*0\.288", texts["journey-model.html"])
     assert re.search(r"bm25-bm25s.*0\.4414", texts["journey-patents.html"])
-    assert "bm25" in unpacked(re.search(r'id="payload">(.*?)<', texts["your-patents/index.html"])[1])
+    assert "bm25" in json.dumps(payload_of(texts["your-patents/index.html"]))
     assert "3 results" in texts["journey-shared.html"]
 
 

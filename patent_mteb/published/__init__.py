@@ -60,6 +60,7 @@ from itertools import chain, groupby, product
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 
 _ROW_FIELDS = ("slice", "task")  # a csv may give these by row instead of by column
 
@@ -109,7 +110,8 @@ class Table:
     not_joined: str = ""  # why no score is joined to a task; empty where some are
 
 
-def _csv(path: str, dtypes: dict[str, type[pl.DataType]] | None = None) -> pl.DataFrame:
+@lru_cache
+def _csv(path: str, /, **dtypes: type[pl.DataType]) -> pl.DataFrame:
     content = files(__name__).joinpath(*path.split("/")).read_bytes()
     read = pl.read_csv(content, schema_overrides=dtypes, infer_schema_length=None)
     return read.with_columns(pl.col(pl.String).fill_null(""))
@@ -121,23 +123,22 @@ def papers() -> tuple[Paper, ...]:
     return tuple(Paper(**row) for row in _csv("papers.csv").iter_rows(named=True))
 
 
+def _columns(paper: str, number: int) -> pl.DataFrame:
+    return _csv("columns.csv", column=pl.String, printed=pl.String).filter(paper=paper, table=number)
+
+
 @lru_cache
-def _all_tables() -> tuple[Table, ...]:
-    columns = _csv("columns.csv", {"column": pl.String, "printed": pl.String})
-    found = []
-    for row in _csv("tables.csv").iter_rows(named=True):
-        of_table = columns.filter(paper=row["paper"], table=row["table"]).drop("paper", "table")
-        described = tuple(Column(**fields) for fields in of_table.iter_rows(named=True))
-        found.append(Table(**row | {"keys": tuple(row["keys"].split()), "columns": described}))
-    return tuple(found)
-
-
 def tables(paper: str | None = None) -> tuple[Table, ...]:
     """Return the descriptors of the stored tables, of one paper or of all, in the papers' order."""
     known = [one.paper for one in papers()]
     if paper is not None and paper not in known:
         raise ValueError(f"No published scores of a paper {paper!r}. Known papers: {', '.join(known)}.")
-    return tuple(table for table in _all_tables() if paper in (None, table.paper))
+    found = []
+    for row in _csv("tables.csv").iter_rows(named=True):
+        columns = _columns(row["paper"], row["table"]).drop("paper", "table")
+        described = tuple(Column(**fields) for fields in columns.iter_rows(named=True))
+        found.append(Table(**row | {"keys": tuple(row["keys"].split()), "columns": described}))
+    return tuple(table for table in found if paper in (None, table.paper))
 
 
 def _descriptor(paper: str, number: int) -> Table:
@@ -150,9 +151,8 @@ def _descriptor(paper: str, number: int) -> Table:
 @lru_cache
 def printed(paper: str, number: int) -> pl.DataFrame:
     """Return a table in the shape of the print: model, model_id, keys, then a Float64 column for each printed one."""
-    spec = _descriptor(paper, number)
-    dtypes: dict[str, type[pl.DataType]] = {"model": pl.String, "model_id": pl.String}
-    return _csv(f"{paper}/table_{number:02d}.csv", dtypes | {c.column: pl.Float64 for c in spec.columns})
+    numbers = {column.column: pl.Float64 for column in _descriptor(paper, number).columns}
+    return _csv(f"{paper}/table_{number:02d}.csv", model=pl.String, model_id=pl.String, **numbers)
 
 
 @lru_cache
@@ -162,28 +162,20 @@ def table(paper: str, number: int) -> pl.DataFrame:
     Columns: paper, table, model (as printed), model_id (hub id or empty), the table's keys, then column, kind, metric,
     slice, view, task, unit (all as in `Column`) and value (Float64, null where the paper's cell is empty).
     """
-    spec = _descriptor(paper, number)
+    keys = [name for name in _descriptor(paper, number).keys if name not in _ROW_FIELDS]
+    described = _columns(paper, number)
     wide = printed(paper, number).with_row_index("_row")
-    keys = [k for k in spec.keys if k not in _ROW_FIELDS]
-
-    def cells(column: Column) -> pl.DataFrame:
-        by_row = {f: pl.col(f) if f in wide.columns else pl.lit(getattr(column, f)).alias(f) for f in _ROW_FIELDS}
-        return wide.select(
-            pl.col("_row"),
-            pl.lit(paper).alias("paper"),
-            pl.lit(number, dtype=pl.Int64).alias("table"),
-            pl.col("model", "model_id", *keys),
-            pl.lit(column.column).alias("column"),
-            pl.lit(column.kind).alias("kind"),
-            pl.lit(column.metric).alias("metric"),
-            by_row["slice"],
-            pl.lit(column.view).alias("view"),
-            by_row["task"],
-            pl.lit(column.unit).alias("unit"),
-            pl.col(column.column).alias("value"),
+    numbers = described["column"].to_list()
+    cells = wide.unpivot(numbers, index=cs.exclude(numbers), variable_name="column")
+    by_column = described.select(pl.exclude([name for name in _ROW_FIELDS if name in wide.columns]))
+    return (
+        cells.join(by_column, on="column", maintain_order="left")
+        .sort("_row", maintain_order=True)
+        .select(
+            *("paper", "table", "model", "model_id", *keys, "column", "kind"),
+            *("metric", "slice", "view", "task", "unit", "value"),
         )
-
-    return pl.concat([cells(c) for c in spec.columns]).sort("_row", maintain_order=True).drop("_row")
+    )
 
 
 METRICS = {
@@ -249,7 +241,7 @@ class Fact:
 def card(paper: str, number: int, model: str, column: str = "") -> tuple[Fact, ...]:
     """Return how a paper evaluates a model in a table, of one printed column or of all."""
     found: dict[str, Fact] = {}
-    for row in _csv("cards.csv", {"tables": pl.String}).iter_rows(named=True):
+    for row in _csv("cards.csv", tables=pl.String).iter_rows(named=True):
         fits = row["paper"] == paper and {str(number), "*"} & set(row["tables"].split())
         if fits and fnmatchcase(model, row["models"]) and (not column or fnmatchcase(column, row["columns"])):
             found.setdefault(row["fact"], Fact(row["fact"], row["value"], row["source"]))
@@ -342,7 +334,6 @@ class Independent:
 @lru_cache
 def independent() -> tuple[Independent, ...]:
     """Return the scores that other harnesses measured."""
-    text: dict[str, type[pl.DataType]] = {"value": pl.String, "low": pl.String, "high": pl.String}
     return tuple(
         Independent(
             row["model"],
@@ -356,7 +347,7 @@ def independent() -> tuple[Independent, ...]:
             row["protocol"],
             row["source"],
         )
-        for row in _csv("independent.csv", text).iter_rows(named=True)
+        for row in _csv("independent.csv", value=pl.String, low=pl.String, high=pl.String).iter_rows(named=True)
     )
 
 
@@ -425,19 +416,13 @@ class Stated:
 
 def stated(task: str) -> Stated:
     """Return the first row of ``stated.csv`` that fits a task, or an empty one."""
-    rows = (row for row in _stated().iter_rows(named=True) if fnmatchcase(task, row["tasks"]))
+    rows = (row for row in _csv("stated.csv").iter_rows(named=True) if fnmatchcase(task, row["tasks"]))
     return next((Stated(row["queries"], row["texts"], row["source"]) for row in rows), Stated())
 
 
-@lru_cache
-def _stated() -> pl.DataFrame:
-    return _csv("stated.csv")
-
-
-@lru_cache
 def statistics(paper: str) -> pl.DataFrame:
     """Return what a paper prints of its tables: statistic (a group of numbers), name, value (as printed) and source."""
-    return _csv("statistics.csv", {"value": pl.String}).filter(paper=paper).drop("paper")
+    return _csv("statistics.csv", value=pl.String).filter(paper=paper).drop("paper")
 
 
 @lru_cache

@@ -83,7 +83,7 @@ def run(
     from patent_mteb.files import write_text
     from patent_mteb.report import figures, geometries, reproduce, tables
     from patent_mteb.report.collect import ReportError, collect
-    from patent_mteb.report.page import page
+    from patent_mteb.report.page import page, payload
     from patent_mteb.report.published import tables_with_measured_rows
     from patent_mteb.report.statistics import statistics
 
@@ -120,8 +120,8 @@ def run(
         for plot in tqdm(drawn, desc="Drawing", unit=" figures", disable=not (progress and drawn)):
             files += figures.save(plot.figure, folder / "plots" / plot.name)
     if html:
-        text = page(collected, compared, measured, printed, messages, texts=texts, geometries=by_task)
-        files.append(write_text(html / "index.html", text))
+        content = payload(collected, compared, measured, printed, messages, texts=texts, geometries=by_task)
+        files.append(write_text(html / "index.html", page(content)))
     return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)), document)
 
 

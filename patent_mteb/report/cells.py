@@ -53,8 +53,6 @@ _UNTESTED_NOTE = f"{UNTESTED}: not compared with the best (no scores by query, o
 
 @dataclass(frozen=True)
 class Cell:
-    """One value."""
-
     value: float | str | None = None  # None if it was not measured
     digits: int = _DIGITS
     unit: str = ""  # follows the number

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -63,7 +63,6 @@ class Chart:
 
     @property
     def page_columns(self) -> list[str]:
-        """The columns that the page reads, in their order."""
         series, x, y, *further = self.columns or _COLUMNS[self.kind]
         ends = ["low", "high"] if self.part else []
         return [series, x, y, *([self.facet] if self.facet else []), *further, *ends]
@@ -221,27 +220,22 @@ def by_task(view: BenchmarkView) -> pl.DataFrame:
     return rows.select(model="run", group=pl.col("plain").replace(names), value="value")
 
 
-def _group_means(results: pl.DataFrame, runs: Iterable[str]) -> pl.DataFrame:
-    """``model, group, value``: means over the tasks of a group that all of the runs have, without scores on too little
-    data.
+_RUNS_OF_GROUP = pl.col("run").n_unique().over("group")
+
+
+def _group_means(results: pl.DataFrame, n_runs: pl.Expr = _RUNS_OF_GROUP) -> pl.DataFrame:
+    """``model, group, value``: means over the tasks of a group that all of its runs (``n_runs``) have, without scores
+    on too little data.
     """
-    runs = list(runs)
-    rows = results.filter(pl.col("run").is_in(runs) & (pl.col("small") == ""))
-    shared = rows.filter(pl.col("run").n_unique().over("plain") == len(runs))
+    rows = results.with_columns(n_runs=n_runs).filter(pl.col("small") == "")
+    shared = rows.filter(pl.col("run").n_unique().over("plain") == pl.col("n_runs"))
     return shared.group_by(pl.col("run").alias("model"), "group", maintain_order=True).agg(pl.col("value").mean())
 
 
 def task_groups(view: BenchmarkView) -> pl.DataFrame:
     """``model, group, value``: means over the tasks of each group that all of its models have."""
-    means = _means_by_group(view.results)
+    means = _group_means(view.results)
     return means if view.results["group"].n_unique() > 1 else means.clear()
-
-
-def _means_by_group(results: pl.DataFrame) -> pl.DataFrame:
-    """:func:`_group_means` of the models of each group."""
-    parts = results.partition_by("group", maintain_order=True)
-    empty = pl.DataFrame(schema=_STRINGS | {"value": pl.Float64})
-    return pl.concat([empty, *(_group_means(part, part["run"].unique()) for part in parts)])
 
 
 def profile(view: BenchmarkView) -> pl.DataFrame:
@@ -256,7 +250,7 @@ def ranks(view: BenchmarkView) -> pl.DataFrame:
     """
     groups = view.results.group_by("run").agg(pl.col("group").n_unique())
     ranked = groups.filter(pl.col("group") == pl.col("group").max())["run"].to_list()
-    means = _group_means(view.results, ranked)
+    means = _group_means(view.results.filter(pl.col("run").is_in(ranked)), pl.lit(len(ranked)))
     rows = means.with_columns(value=pl.col("value").rank("average", descending=True).over("group"))
     return rows.clear() if len(ranked) < 2 or rows["group"].n_unique() < 2 else rows
 
@@ -265,7 +259,7 @@ def scale(view: BenchmarkView) -> pl.DataFrame:
     """``model, x, value, group``: :func:`task_groups` against the number of parameters, where this is above 0."""
     results = view.results.filter(pl.col("parameters") > 0)  # 0 (BM25) has no place on a logarithmic axis
     sizes = results.select(model="run", x=pl.col("parameters").cast(pl.Float64)).unique()
-    rows = _means_by_group(results).join(sizes, on="model", maintain_order="left")
+    rows = _group_means(results).join(sizes, on="model", maintain_order="left")
     order = {group: place for place, group in enumerate(results["group"].unique(maintain_order=True))}
     place = pl.col("group").replace_strict(order, return_dtype=pl.Int64)
     return rows.sort(place, "model").select("model", "x", "value", "group")

@@ -167,7 +167,7 @@ class _Reader:
                 self.messages.append(str(DataError(error.problem, path=path, remedy=remedy)))
             name = str(meta.get("name") or place.model.replace("__", "/", 1))
             versions = _versions(place.folder / "run_settings.jsonl")
-            yield ModelFolder(place.folder, name, place.revision, place.experiment, meta, versions), place.files
+            yield ModelFolder(name, place.revision, place.experiment, meta, versions), place.files
 
     def read(self, path: Path, source: ModelFolder) -> Iterator[Result]:
         try:

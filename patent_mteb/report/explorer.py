@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
+from patent_mteb.report.statistics import Floats
 from patent_mteb.report.view import BenchmarkView, MeasuredTask, QueryTable, read_queries
 from patent_mteb.report.words import shortened, visible
 from patent_mteb.search import trec
@@ -26,7 +26,6 @@ _MANY = 10
 _TOP = 5
 _TENTHS_OF_A_MILLE = 10_000
 _QUERY, _DOCUMENT = 600, 160  # characters of a text, at most
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -149,13 +148,11 @@ class Explorer:
         top: list[list[list[Any]]] = []
         for run in runs:
             saved, judged = (Path(paths[run]).with_name(f"{task.name}{suffix}") for suffix in (".run", ".qrels"))
-            ranked: dict[str, dict[str, float]] = {}
-            relevant: set[tuple[str, str]] = set()
             try:
-                found = trec.read_run(saved, first=_TOP) if saved.is_file() else {}
-                relevant = _relevant(judged, queries) if found and judged.is_file() else set()
-                ranked = found
+                ranked = trec.read_run(saved, first=_TOP) if saved.is_file() else {}
+                relevant = _relevant(judged, queries) if ranked and judged.is_file() else set()
             except DataError as error:
+                ranked, relevant = {}, set()
                 self.messages.append(str(error))
             top.append(
                 [[[visible(one), int((query, one) in relevant)] for one in ranked.get(query, ())] for query in queries]

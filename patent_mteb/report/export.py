@@ -69,9 +69,6 @@ def run_settings(text: str, row: Mapping[str, Any], path: Path) -> str:
     return found
 
 
-_NO_REVISION = ("", "None", NO_REVISION)
-
-
 @dataclass(frozen=True)
 class Refusal:
     run: str
@@ -320,7 +317,7 @@ def _refusal(row: dict[str, Any], models: Collection[str], upstream: bool, own: 
         remedy = "publish the model and run it under its hub id"
         remedy += "" if upstream else f", or name it for this board: --name '{row['model']}=NAME'"
         return f"a local checkpoint, which others do not have. Remedy: {remedy}"
-    if row["revision"] in _NO_REVISION:
+    if row["revision"] in ("", "None", NO_REVISION):
         return "the model has no revision, so its weights are unknown. Remedy: run it with --model-revision"
     if row["model"] not in models:
         takes = "its results repository accepts models that it implements only"

@@ -27,6 +27,8 @@ def _with_data(
     view: BenchmarkView, geometries: pl.DataFrame | None, statistics: Statistics | None, *, page: bool
 ) -> Iterator[tuple[Chart, pl.DataFrame]]:
     """The charts of the page, or of image files, with their tables, if these have enough rows."""
+    if geometries is not None:
+        geometries = geometries.filter(data_source=view.data_source.name, benchmark=view.name)
     for chart in CHARTS:
         source = geometries if chart.geometry else view
         if (chart.kind if page else chart.draw) and source is not None and chart.shows(frame := chart.data(source)):
@@ -50,13 +52,6 @@ def _with_intervals(
     )
 
 
-def geometries_of(view: BenchmarkView, geometries: pl.DataFrame | None) -> pl.DataFrame | None:
-    if geometries is None:
-        return None
-    found = geometries.filter(data_source=view.data_source.name, benchmark=view.name)
-    return found if len(found) else None
-
-
 def _described(view: BenchmarkView, chart: Chart) -> tuple[str, str]:
     """The task in a title (of IN and OUT the two tasks where they are tasks), and the measure of the values."""
     task: MeasuredTask | None = getattr(view, chart.task) if chart.task else None
@@ -73,7 +68,7 @@ def on_page(
 ) -> list[dict[str, Any]]:
     """Return the charts of a benchmark as JSON-like values; ``numbers`` are those of the runs on the page."""
     found = []
-    for chart, frame in _with_data(view, geometries_of(view, geometries), statistics, page=True):
+    for chart, frame in _with_data(view, geometries, statistics, page=True):
         about, measure = _described(view, chart)
         title = chart.title[:1].upper() + chart.title[1:] + (f": {about}" if about else "")
         drawn = {name: getattr(chart, name) for name in ("kind", "x", "log", "lower", "facet", "note")}
@@ -105,7 +100,7 @@ def draw(
 ) -> list[Plot]:
     """Return the image files that the results, and geometries next to them, have data for."""
     views = (view for source in collected.data_sources.values() for view in source.benchmarks)
-    return [plot for view in views for plot in _plots(view, geometries_of(view, geometries), statistics)]
+    return [plot for view in views for plot in _plots(view, geometries, statistics)]
 
 
 def _plots(view: BenchmarkView, geometries: pl.DataFrame | None, statistics: Statistics | None) -> Iterator[Plot]:

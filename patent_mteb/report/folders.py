@@ -39,8 +39,7 @@ class Survey:
 
     places: list[Place] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
-    excluded: list[str] = field(default_factory=list)
-    """The messages on excluded files and results."""
+    excluded: list[str] = field(default_factory=list)  # those of the messages on excluded files and results
 
     def exclude(self, path: Path | None, problem: str, remedy: str) -> str:
         return self.exclude_as(str(DataError(f"{problem}; left out", path=path, remedy=remedy)))
@@ -131,15 +130,6 @@ def _may_be_result(path: Path, parts: tuple[str, ...]) -> bool:
     return below_model or (b'"task_name"' in head and b'"dataset_revision"' in head)
 
 
-def read_document(path: Path) -> dict[str, Any]:
-    if not path.exists() and not path.is_symlink():
-        raise FileNotFoundError(path)
-    try:
-        return parse_document(path)
-    except (OSError, ValueError) as error:
-        raise DataError(f"damaged ({error})", path=path, remedy=_AGAIN) from error
-
-
 def parse_document(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file, with the errors of reading as they are."""
     if not path.is_file():
@@ -162,11 +152,13 @@ def parse(content: bytes) -> dict[str, Any]:
 
 def read_meta(path: Path, model: str, revision: str) -> dict[str, Any]:
     """Return the description of a model, checked against the names of its folders."""
-    try:
-        meta = read_document(path)
-    except FileNotFoundError:
+    if not path.exists() and not path.is_symlink():
         problem = "the file is missing, so settings, size and prompts of the model are unknown"
-        raise DataError(problem, path=path, remedy="restore the file") from None
+        raise DataError(problem, path=path, remedy="restore the file")
+    try:
+        meta = parse_document(path)
+    except (OSError, ValueError) as error:
+        raise DataError(f"damaged ({error})", path=path, remedy=_AGAIN) from error
     check_meta(meta, path, model, revision)
     return meta
 

@@ -61,11 +61,8 @@ class Job:
     @property
     def first(self) -> str:
         """The best of the compared models, else the highest score."""
-        return self.best[0] if self.best else max(self.scores, key=lambda run: (self.order(run), run))
-
-    def order(self, run: str) -> tuple[bool, float]:
-        cell = self.scores[run]
-        return not cell.small, float(cell.value or 0)
+        order = {run: (not cell.small, float(cell.value or 0), run) for run, cell in self.scores.items()}
+        return self.best[0] if self.best else max(order, key=order.__getitem__)
 
     @property
     def cheapest(self) -> tuple[str, str]:
@@ -150,7 +147,6 @@ def table(source: DataSourceView, statistics: Statistics) -> Table:
     names = model_names(runs, settings=True)
     lexical = [run for run, model in source.results.select("run", "model").unique().iter_rows() if is_bm25(model)]
     names |= {run: "BM25" for run in lexical if len(lexical) == 1}
-    baselines = {job.baseline for job in found if job.baseline}
     other = statistics.baseline or "BM25"
     columns = (
         *text_columns(job="Job", best="Best models"),
@@ -165,7 +161,7 @@ def table(source: DataSourceView, statistics: Statistics) -> Table:
     rows = tuple(tuple(_cells(job, names, names.get(other, other))) for job in found)
     name = slug(source.data_source.name, "jobs")
     title = source.data_source.titled("Which model for which job" if len(runs) > 1 else "What the model does")
-    notes = _notes(found, other, bool(baselines), len(runs))
+    notes = _notes(found, other, len(runs))
     return Table(name, title, columns, rows, source.data_source.banner, tuple(notes), summary=True)
 
 
@@ -217,7 +213,7 @@ def _group(job: Job, names: Mapping[str, str]) -> str:
     return named + (f" ({untested} not compared)" if untested else "")
 
 
-def _notes(found: Sequence[Job], baseline: str, is_there: bool, runs: int) -> Iterator[str]:
+def _notes(found: Sequence[Job], baseline: str, runs: int) -> Iterator[str]:
     yield (
         "A job is shown on one benchmark: the one that most models were run on, of several the first of the suite."
         " Scores have as many digits as their 95% interval, in brackets, supports."
@@ -229,7 +225,7 @@ def _notes(found: Sequence[Job], baseline: str, is_there: bool, runs: int) -> It
             " a model is the best. Cheapest: of these, the one with the fewest hours if all were timed"
             " on one kind of device, else the smallest vectors."
         )
-    if is_there:
+    if any(job.baseline for job in found):
         yield (
             f"Gap: the best other model minus {baseline} on the same queries. Helps, hurts: the searches in which its"
             " score is higher, lower; in the others they are equal."

@@ -182,24 +182,16 @@ Matrix = list[list[Any]]
 Cells = dict[tuple[str, str], Any]
 
 
-class Texts:
-    def __init__(self) -> None:
-        self.all: list[str] = []
-        self._numbers: dict[str, int] = {}
-
-    def number(self, text: str) -> int:
-        """Return the number of a text; store it if it is new."""
-        number = self._numbers.setdefault(text, len(self.all))
-        if number == len(self.all):
-            self.all.append(visible(text))
-        return number
+def _number_of(text: str, texts: dict[str, int]) -> int:
+    """Return the number of a text; store it if it is new."""
+    return texts.setdefault(text, len(texts))
 
 
 def benchmark_tab(
     view: BenchmarkView,
     summary: Table,
     statistics: Statistics,
-    texts: Texts,
+    texts: dict[str, int],
     numbers: Mapping[str, int],
     seen: Mapping[str, frozenset[str]],
     geometries: pl.DataFrame | None = None,
@@ -283,26 +275,26 @@ def _intervals(view: BenchmarkView, statistics: Statistics) -> dict[str, Cells]:
     return found
 
 
-def _tasks(view: BenchmarkView, texts: Texts) -> list[dict[str, Any]]:
+def _tasks(view: BenchmarkView, texts: dict[str, int]) -> list[dict[str, Any]]:
     described = {task.metadata.name: task.metadata.description for task in view.benchmark.task_classes}
     first = view.results.unique("task", keep="first", maintain_order=True)
     found = []
     for task, row in zip(view.tasks, first.iter_rows(named=True), strict=True):
         names = {"name": task.name, "short": task.short, "group": task.group, "measure": measure_title(task.measure)}
-        data = texts.number(f"{row['data']} at {state_of_data(row['data_revision'], row['data_version'])}")
-        about = texts.number(described.get(task.plain, ""))
+        data = _number_of(f"{row['data']} at {state_of_data(row['data_revision'], row['data_version'])}", texts)
+        about = _number_of(described.get(task.plain, ""), texts)
         found.append(names | {"kind": row["kind"], "data": data, "about": about})
     return found
 
 
-def _found(view: BenchmarkView, texts: Texts) -> Cells:
+def _found(view: BenchmarkView, texts: dict[str, int]) -> Cells:
     """The origin of each score: numbers of the texts on model, revision, prompt, versions and date."""
     found: Cells = {}
     for row in view.results.iter_rows(named=True):
         model = row["model"] + ("" if row["settings"] == "{}" else f" {row['settings']}")
         made = row["versions"] or "not recorded", (row["date"] or "")[:10] or "not recorded"
         said = (model, row["revision"], row["prompt"], *made)
-        found[row["run"], row["task"]] = [texts.number(text) for text in said]
+        found[row["run"], row["task"]] = [_number_of(text, texts) for text in said]
     return found
 
 
@@ -320,11 +312,11 @@ def payload(
     texts: bool = False,
     geometries: pl.DataFrame | None = None,
 ) -> dict[str, Any]:
-    """Return the content of the page as JSON-like values; arguments as of :func:`page`."""
+    """Return the content of the page as JSON-like values."""
     by_name = {table.name: table for table in tables}
     numbers = {run: number for number, run in enumerate(collected.runs)}
     facts, seen = facts_of_runs(collected)
-    said = Texts()
+    said: dict[str, int] = {}
     views = [view for source in collected.data_sources.values() for view in source.benchmarks]
     explorer = Explorer(numbers, partial(texts_of, read_all=texts), views)
     tabs: list[dict[str, Any]] = []
@@ -362,7 +354,7 @@ def payload(
         "terms": TERMS,
         "baseline": statistics.baseline,
         "tabs": tabs,
-        "texts": said.all,
+        "texts": list(map(visible, said)),
     }
 
 
@@ -425,38 +417,17 @@ def _table(table: Table) -> dict[str, Any]:
 
 
 _STYLES = ("page.css", "table.css")
-_SCRIPTS = (
-    "state.js",
-    "base.js",
-    "models.js",
-    "tables.js",
-    "charts.js",
-    "front.js",
-    "benchmark.js",
-    "explorer.js",
-    "tabs.js",
-    "print.js",
-)
+_SCRIPTS = ("state", "base", "models", "tables", "charts", "front", "benchmark", "explorer", "tabs", "print")
 """In the order of their execution: each uses those before it."""
 
 
-def page(
-    collected: Collected,
-    statistics: Statistics,
-    tables: Sequence[Table],
-    published: Sequence[Table] = (),
-    messages: Sequence[str] = (),
-    *,
-    texts: bool = False,
-    geometries: pl.DataFrame | None = None,
-) -> str:
-    """Return the page as HTML text."""
-    shown = payload(collected, statistics, tables, published, messages, texts=texts, geometries=geometries)
+def page(shown: Mapping[str, Any]) -> str:
+    """Return the page with the content of :func:`payload` as HTML text."""
     bundle = files("itables").joinpath("html")  # DataTables with its extensions as an ES module, and its style sheet
     parts = {
         "TITLE": html.escape(shown["title"]),
         "STYLE": "".join(map(_own, _STYLES)),
-        "SCRIPT": "".join(map(_own, _SCRIPTS)),
+        "SCRIPT": "".join(_own(f"{name}.js") for name in _SCRIPTS),
         "LIBRARY": _packed(bundle.joinpath("dt_bundle.js").read_text("utf-8")),
         "LIBRARY_STYLE": _packed(bundle.joinpath("dt_bundle.css").read_text("utf-8")),
         "PAYLOAD": _packed(json.dumps(shown, ensure_ascii=False, allow_nan=False)),
@@ -474,8 +445,3 @@ def _own(name: str) -> str:
 def _packed(text: str) -> str:
     """Compress a text to base64 of its gzip, the same for the same text."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
-
-
-def unpacked(text: str) -> str:
-    """Decompress a text of the page, such as that of its element ``payload``."""
-    return gzip.decompress(base64.b64decode(text)).decode()

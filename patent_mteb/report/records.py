@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 import polars as pl
 
@@ -57,24 +57,8 @@ def state_of_data(revision: str, version: str) -> str:
     return f"{revision}, version {visible(version)}" if version else revision
 
 
-class ScoreRow(NamedTuple):
-    """One number of a result, in the columns of :data:`SCORE_SCHEMA`."""
-
-    run: str
-    data_source: str
-    benchmark: str
-    group: str
-    task: str
-    plain: str
-    slice: str
-    measure: str
-    value: float
-    n_queries: int | None
-    main: bool
-    small: str
-
-
-SCORE_SCHEMA: dict[str, Any] = dict.fromkeys(ScoreRow._fields, pl.String) | {
+_SCORE_COLUMNS = "run data_source benchmark group task plain slice measure value n_queries main small"
+SCORE_SCHEMA: dict[str, Any] = dict.fromkeys(_SCORE_COLUMNS.split(), pl.String) | {
     "value": pl.Float64,
     "n_queries": pl.Int64,
     "main": pl.Boolean,
@@ -86,7 +70,6 @@ SCORE_SCHEMA: dict[str, Any] = dict.fromkeys(ScoreRow._fields, pl.String) | {
 class ModelFolder:
     """A folder of results: a model at a revision with settings, as the folders are named."""
 
-    folder: Path
     model: str
     revision: str
     experiment: str  # empty for a model without settings
@@ -191,8 +174,8 @@ def _spent(result: Result) -> str:
     return json.dumps({name: value for name, value in found.items() if is_amount(value) or isinstance(value, dict)})
 
 
-def score_rows(result: Result) -> Iterator[ScoreRow]:
-    """Return one row for each number of a result.
+def score_rows(result: Result) -> Iterator[tuple[Any, ...]]:
+    """Return one row for each number of a result, in the columns of :data:`SCORE_SCHEMA`.
 
     A score of a slice is named ``<slice>_<measure>``; a slice is identified by its count, ``<slice>_n_queries`` or
     ``<slice>_n_pairs``. InScope counts the queries of each level, which are not slices.
@@ -210,7 +193,7 @@ def score_rows(result: Result) -> Iterator[ScoreRow]:
         name = next((name for name in longest_first if key.startswith(f"{name}_")), "")
         measure = key.removeprefix(f"{name}_") if name else key
         n_queries = counts[name] if name else inscope.get(measure.partition("_at_")[0], whole)
-        yield ScoreRow(*common, name, measure, value, n_queries, measure == task.main_score, small[name])
+        yield *common, name, measure, value, n_queries, measure == task.main_score, small[name]
 
 
 _ROUNDING = 1e-3  # relative difference of statistics of vectors that differ in their last bits only

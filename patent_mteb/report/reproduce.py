@@ -194,8 +194,8 @@ def _lines(
         if not len(measured) == len(values) == len(row.tasks):
             continue
         here = sum(values) / len(values)
-        line = Line(row.model, run, row.tasks, row.metric, row.source, row.value, here, OTHER_SETTINGS, (), None)
-        line = replace(line, interval=interval(row.model, row.tasks, row.metric), cell=row.cell)
+        what = (row.model, run, row.tasks, row.metric, row.source, row.value, here)
+        line = Line(*what, OTHER_SETTINGS, (), interval(row.model, row.tasks, row.metric), row.cell)
         if found := (row.not_run,) if row.not_run else _differences(row.settings, row.here, measured):
             unlike.append(replace(line, settings=found))
             continue

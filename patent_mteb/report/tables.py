@@ -38,7 +38,7 @@ from patent_mteb.report.collect import Collected
 from patent_mteb.report.records import NOT_WRITTEN, state_of_data
 from patent_mteb.report.rendering import COMPARED
 from patent_mteb.report.series import headline_results, query_efforts
-from patent_mteb.report.statistics import ALPHA, LETTER, RESAMPLES, Pairs, Statistics, scores_with
+from patent_mteb.report.statistics import ALPHA, LETTER, RESAMPLES, Floats, Pairs, Statistics, scores_with
 from patent_mteb.report.view import JUDGEMENTS, BenchmarkView, DataSourceView, MeasuredTask, gap_percent
 from patent_mteb.report.words import measure_title
 from patent_mteb.tasks import catalogue
@@ -61,17 +61,8 @@ PAIRS_SCHEMA = {
 """Columns of :func:`pairs_table`."""
 
 
-def compared_tables(view: BenchmarkView, statistics: Statistics) -> list[Table]:
-    """Return the statistics of the headline task with every slice, and the smallest detectable differences.
-
-    Each run is compared with the best. Without statistics there is no table.
-    """
-    head = view.headline
-    found = [] if head is None else [_of_task(view, statistics, head)]
-    return [table for table in (*found, _detectable(view, statistics)) if table.rows]
-
-
 def _of_task(view: BenchmarkView, statistics: Statistics, task: MeasuredTask) -> Table:
+    """Return the statistics of the headline task with every slice; each run is compared with the best."""
     known = {
         (part, run): score
         for (data_source, name, part, run), score in statistics.scores.items()
@@ -162,7 +153,6 @@ def pairs_table(statistics: Statistics) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=PAIRS_SCHEMA, orient="row")
 
 
-Floats = NDArray[np.float64]
 _DIGITS = 9  # decimals to which equal scores agree: means of the same numbers differ in the last bits
 
 
@@ -401,33 +391,22 @@ def _pairs_of(view: BenchmarkView, statistics: Statistics) -> dict[str, Pairs]:
 
 
 def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
-    tables = [
-        replace(_by_run(view, statistics), summary=True),
-        _by_task(view, statistics),
-        *(
-            table
-            for table in (_by_domain(view, statistics), delta_dwpi(view), _by_query_type(view), _costs(view))
-            if table.rows
-        ),
-        *compared_tables(view, statistics),
-    ]
+    further = [_by_domain(view, statistics), delta_dwpi(view), _by_query_type(view), _costs(view)]
+    further += [_of_task(view, statistics, view.headline)] if view.headline else []
+    further.append(_detectable(view, statistics))
+    tables = [replace(_by_run(view, statistics), summary=True), _by_task(view, statistics)]
+    tables += [table for table in further if table.rows]
     states = view.results.select("data", "data_revision", "data_version").unique(maintain_order=True)
     if view.data_source.name != "sample":
-        note = (
-            "Data: "
-            + "; ".join(f"{data} at {state_of_data(at[:24], version)}" for data, at, version in states.iter_rows())
-            + "."
-        )
-        tables = [replace(table, notes=(*table.notes, note)) for table in tables]
+        data = "; ".join(f"{key} at {state_of_data(at[:24], version)}" for key, at, version in states.iter_rows())
+        tables = [replace(table, notes=(*table.notes, f"Data: {data}.")) for table in tables]
     return tables
 
 
 def _score(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run: str, part: str = "") -> Cell:
     """Return the main score of a run on a task or a slice, with its statistics, and the letter if it is better."""
-    score = statistics.of(view.data_source.name, task.name, run, part)
-    sides = view.facts.domain_tasks.get(task.plain, {})
-    if score is None and part in sides:  # IN and OUT are tasks of their own
-        score = statistics.of(view.data_source.name, task.name.replace(task.plain, sides[part]), run)
+    measured, own_part = view.measured_as(task.name, part)
+    score = statistics.of(view.data_source.name, measured, run, own_part)
     cell = view.cells.get((task.name, run, part), Cell())
     compared = score is not None and score.tied_with_best is not None
     untested = cell.value is not None and not cell.small and not compared and view.run_counts[task.name, part] > 1

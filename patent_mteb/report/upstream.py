@@ -91,11 +91,8 @@ def _literal(value: Any) -> str:
 def task_file(path: str) -> str:
     """Return the text of one of :data:`TASK_FILES`: the template in ``mteb_tasks`` with the metadata of our tasks."""
     base, kinds = TASK_FILES[path]
-    fields = [kind.metadata.model_dump(exclude_none=True, exclude_defaults=True) for kind in kinds]
-    bibtex = fields[0].pop("bibtex_citation")
-    for one in fields:
-        one.pop("text_parts", None)
-        one.pop("bibtex_citation", None)
+    other = {"text_parts", "bibtex_citation"}
+    fields = [kind.metadata.model_dump(exclude=other, exclude_none=True, exclude_defaults=True) for kind in kinds]
     shared = {name: value for name, value in fields[0].items() if all(one.get(name) == value for one in fields)}
     common = [f'    "{name}": {_literal(value)},' for name, value in shared.items()]
     classes = []
@@ -105,7 +102,7 @@ def task_file(path: str) -> str:
         metadata = ["    metadata = TaskMetadata(", *own, "        **_COMMON,", "    )"]
         classes.append("\n".join(["", f"class {one['name']}({base}):", *columns, *metadata, ""]))
     parts = {
-        "BIBTEX": bibtex,
+        "BIBTEX": kinds[0].metadata.bibtex_citation,
         "COMMON": "\n".join(["{", *common, '    "bibtex_citation": _BIBTEX,', "}"]),
         "CLASSES": "\n".join(classes),
     }

@@ -164,14 +164,14 @@ def page() -> Any:
     from patent_mteb.identity import version
     from patent_mteb.report import tables
     from patent_mteb.report.collect import collect
-    from patent_mteb.report.page import page
+    from patent_mteb.report.page import page, payload
     from patent_mteb.report.statistics import statistics
 
     with tempfile.TemporaryDirectory() as folder:
         root = sample_world(Path(folder) / "results")
         collected = collect(root)
         compared = statistics(collected, "lex/bm25")
-        shown = payload_of(page(collected, compared, tables.build(collected, compared)))
+        shown = payload_of(page(payload(collected, compared, tables.build(collected, compared))))
     text = json.dumps(shown, sort_keys=True).replace(folder, "FOLDER").replace(version(), "VERSION")
     return json.loads(text, parse_float=lambda number: round(float(number), 12))  # sum() is more exact from Python 3.12
 

@@ -5,6 +5,8 @@ the report by name.
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 from pathlib import Path
@@ -18,7 +20,6 @@ from patent_mteb.data import hub
 from patent_mteb.data.loading import REGISTERED, Source, plain_name, sample_revision
 from patent_mteb.report import tables
 from patent_mteb.report.collect import collect
-from patent_mteb.report.page import unpacked
 from patent_mteb.report.statistics import Statistics, statistics
 from patent_mteb.tasks.catalogue import suite_tasks
 from patent_mteb.tasks.evidence import checksum
@@ -240,4 +241,5 @@ def built_tables(root, baseline=None):
 
 def payload_of(page):
     """What a page shows, of its text."""
-    return json.loads(unpacked(re.search(r'id="payload">(.*?)</script>', page, re.S)[1]))
+    packed = re.search(r'id="payload">(.*?)</script>', page, re.S)[1]
+    return json.loads(gzip.decompress(base64.b64decode(packed)))

@@ -158,7 +158,7 @@ def test_page_is_self_contained_and_escaped(made):
 def test_numbers_that_json_cannot_hold(tmp_path):
     add(model_folder(tmp_path, "acme/small"), HEADLINE, 0.1, slices={"in": float("nan"), "out": 0.1})
     collected = collect(tmp_path)
-    content = payload_of(page(collected, Statistics(), tables.build(collected, Statistics())))
+    content = payload_of(page(payload(collected, Statistics(), tables.build(collected, Statistics()))))
     assert content["tabs"][1]["values"]["in"] == [[None]]
     assert content["tabs"][1]["values"]["gap"] == [[None]]
 
