@@ -20,10 +20,11 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from datasets import Dataset
+from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 from tqdm import tqdm
@@ -33,9 +34,6 @@ from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
 from patent_mteb.search.run import Run
-
-if TYPE_CHECKING:
-    from mteb.abstasks.task_metadata import TaskMetadata
 
 GRADES = 4
 _INSTRUCTION = f"""You grade documents that a patent search has found.

@@ -29,7 +29,7 @@ from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
 from mteb.models.model_meta import ModelMeta, ScoringFunction
-from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
+from mteb.models.sentence_transformer_wrapper import CrossEncoderWrapper, SparseEncoderWrapper
 from mteb.types import PromptType
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
@@ -45,7 +45,7 @@ from patent_mteb.models.registry import PatentEncoder
 from patent_mteb.models.variants import NO_PROMPTS, InputVariant, pruned, with_settings
 from patent_mteb.models.zero_shot import local_nli_meta
 from patent_mteb.search.colbert import KNOWN_SETTINGS, is_late_interaction
-from patent_mteb.search.late_interaction import LateInteraction
+from patent_mteb.search.late_interaction import LateInteraction, late_interaction
 from patent_mteb.search.sparse import SparseSearch
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.batches import as_array, text_loader
@@ -420,8 +420,6 @@ def local_meta(folder: Path) -> ModelMeta:
     kind = kind_of_checkpoint(folder)
     common = {"name": local_name(folder), "revision": content_revision(folder), "open_weights": None}
     if kind == "late-interaction":
-        from patent_mteb.search.late_interaction import late_interaction
-
         meta: ModelMeta = late_interaction(str(folder)).mteb_model_meta
         return meta
     if kind == "nli":
@@ -430,7 +428,6 @@ def local_meta(folder: Path) -> ModelMeta:
         sparse = {"loader": functools.partial(_load_sparse, folder=str(folder)), "model_type": ["sparse"]}
         return ModelMeta.create_empty({**common, **sparse, "framework": ["Sentence Transformers"]})
     if kind == "cross-encoder":
-        from mteb.models.sentence_transformer_wrapper import CrossEncoderWrapper
 
         def loader(model_name: str, revision: str | None, device: str | None = None, **kwargs: Any) -> Any:
             return CrossEncoderWrapper(str(folder), device=device, **kwargs)

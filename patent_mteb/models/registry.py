@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import mteb
+from huggingface_hub import hf_hub_download
+from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 
@@ -156,15 +158,12 @@ def _commit(checkpoint: Checkpoint, revision: str | None) -> str | None:
     """Return the commit of a branch (the default branch for None): the one of the files on the hub or in its cache."""
     if revision is not None and is_commit(revision):
         return revision
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError
-
     file = "modules.json" if checkpoint.modules else "config.json"
     try:
         return Path(hf_hub_download(checkpoint.name, file, revision=revision)).parent.name
-    except EntryNotFoundError as error:
-        if type(error).__name__ == "LocalEntryNotFoundError":
-            raise
+    except LocalEntryNotFoundError:
+        raise
+    except EntryNotFoundError:
         return revision
 
 

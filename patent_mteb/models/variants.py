@@ -32,6 +32,7 @@ from patent_mteb.identity import unambiguous_settings
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.patents.views import SEPARATOR
 from patent_mteb.recipes.patentmap import SECTION_TAGS
+from patent_mteb.search.passages import TokenWindows, inner_models, special_tokens, tokenizer_of
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.batches import text_loader
 from patent_mteb.store.settings import LiveIdentity
@@ -247,8 +248,6 @@ class Spans(EditedInput):
         super().__init__(model, None, with_settings(meta, spans=spans))
 
     def _window(self) -> Any:
-        from patent_mteb.search.passages import TokenWindows, inner_models, special_tokens, tokenizer_of
-
         tokenizer = tokenizer_of(self.model)
         chain = list(inner_models(self.model))
         limits = [limit for one in chain if isinstance(limit := getattr(one, "max_seq_length", None), int)]

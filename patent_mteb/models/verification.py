@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from huggingface_hub import snapshot_download
+
 from patent_mteb.errors import ModelError, did_you_mean
 from patent_mteb.files import read_json
 from patent_mteb.models.checkpoints import CHECKPOINTS
@@ -64,8 +66,6 @@ def _fact(what: str, registered: Any, found: Any) -> Fact:
 
 def _files(name: str) -> tuple[Path, str | None]:
     """The folder with the settings of a checkpoint, and its commit; None for a local copy."""
-    from huggingface_hub import snapshot_download
-
     place, commit = located(CHECKPOINTS[name])
     if Path(place).is_dir():
         return Path(place), None

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 from datasets import Dataset
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.model_meta import ModelMeta
@@ -110,8 +111,6 @@ def document_texts(corpus: Dataset) -> Iterator[str]:
 
 def text_bytes(corpus: Dataset) -> NDArray[np.int64]:
     """[documents] bytes of each text, without copies; 0 for a conversation."""
-    import pyarrow.compute as pc
-
     if getattr(corpus.features["text"], "dtype", "") not in ("string", "large_string"):
         return np.zeros(len(corpus), np.int64)
     rows = corpus.select_columns(["text"]).with_format("arrow").iter(_ROWS_AT_ONCE)

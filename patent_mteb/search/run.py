@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, ModelError
@@ -343,8 +344,6 @@ def pairs_matrix(pairs: Mapping[str, Iterable[str]], query_ids: Sequence[str], d
         >>> pairs_matrix({"q1": ["a"]}, ["q1", "q2"], ["b", "a"]).toarray().tolist()
         [[False, True], [False, False]]
     """
-    import scipy.sparse
-
     number = {document: position for position, document in enumerate(doc_ids)}
     listed = [[number[document] for document in pairs.get(query) or () if document in number] for query in query_ids]
     columns = [column for numbers in listed for column in numbers]

@@ -147,7 +147,7 @@ def test_similarities_stay_within_a_quarter_of_the_budget():
     bags = scorer.bags(documents)
     for part in scorer.queries(queries):
         scorer(part, bags, len(documents))
-    assert 0 < scorer._buffer.numel() * 4 <= (1 << 20) / 4
+    assert 0 < scorer._product._memory.numel() * 4 <= (1 << 20) / 4
 
 
 def test_maxsim_refuses_what_has_no_score():
