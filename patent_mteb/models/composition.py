@@ -13,10 +13,10 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import NO_REVISION, compose_meta
-from patent_mteb.models.variants import Spans, WrappedEncoder, with_section_tags
+from patent_mteb.models.variants import Spans, WrappedEncoder, with_section_tags, with_settings
 from patent_mteb.search.dense import Approximate
 from patent_mteb.search.fusion import Hybrid
-from patent_mteb.search.passages import Passages
+from patent_mteb.search.passages import Passages, inner_models
 from patent_mteb.search.rerank import Reranked, second_stage
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store import stored
@@ -156,13 +156,13 @@ _ROWS = 65_536
 
 def _width(model: Any) -> int | None:
     """Dimensions of the sentence-transformers model inside an encoder; None if only encoding would tell."""
-    inner = model
-    while inner is not None and getattr(inner, "loaded", True):
+    for inner in inner_models(model):
+        if not getattr(inner, "loaded", True):
+            break
         for name in ("get_embedding_dimension", "get_sentence_embedding_dimension"):  # second: before version 5.4
             if (method := getattr(inner, name, None)) is not None:
                 width: int | None = method()
                 return width
-        inner = getattr(inner, "model", None)
     return None
 
 
@@ -191,9 +191,7 @@ class Truncated(WrappedEncoder):
             raise ModelError(f"cannot keep {dims} of {width} dimensions. Remedy: choose at most {width}.")
         self.model = model
         self.dims = dims
-        meta = model.mteb_model_meta
-        kwargs = {**(meta.experiment_kwargs or {}), "dims": dims}
-        self.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": kwargs, "embed_dim": dims})
+        self.mteb_model_meta = with_settings(model.mteb_model_meta, dims=dims).model_copy(update={"embed_dim": dims})
 
     def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, **kwargs: Any) -> Any:
         """Return vectors [n, dims], fp32; arguments as in mteb's ``EncoderProtocol``."""

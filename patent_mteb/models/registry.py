@@ -113,7 +113,7 @@ class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: i
         return super().encode(inputs, task_metadata=task_metadata, prompt_type=prompt_type, **kwargs)
 
 
-def _local_copy(name: str) -> Path | None:
+def local_copy(name: str) -> Path | None:
     root = os.environ.get("PATENT_MTEB_MODELS")  # read at every load
     local = Path(root).expanduser() / name if root else None
     return local if local is not None and local.is_dir() else None
@@ -125,7 +125,7 @@ class CheckpointMeta(ModelMeta):
     def placed(self) -> ModelMeta:
         """Return the metadata with the present revision: the content of a local copy, else the commit on the hub."""
         name, revision = str(self.name), self.revision
-        local = _local_copy(name)
+        local = local_copy(name)
         if local is not None:
             found: str | None = f"{_LOCAL}{content_revision(local)}"
         else:
@@ -139,19 +139,13 @@ class CheckpointMeta(ModelMeta):
 
 def _location(checkpoint: Checkpoint, revision: str | None) -> tuple[str, str | None]:
     """Return a path or hub id, and the commit to load from the hub (None for a directory)."""
-    local = _local_copy(checkpoint.name)
+    local = local_copy(checkpoint.name)
     if local is not None:
         logger.info("%s is loaded from %s", checkpoint.name, local)
         return str(local), None
     if revision is None or revision.startswith(_LOCAL):
         revision = checkpoint.revision
     return checkpoint.name, _commit(checkpoint, revision)
-
-
-def located(checkpoint: Checkpoint) -> tuple[str, str | None]:
-    """Return the place of a checkpoint's files as registered: a local copy, or the hub id and the commit, if pinned."""
-    local = _local_copy(checkpoint.name)
-    return (str(local), None) if local else (checkpoint.name, checkpoint.revision)
 
 
 def _commit(checkpoint: Checkpoint, revision: str | None) -> str | None:
@@ -272,7 +266,7 @@ def load_plain(
 
 def _meta(checkpoint: Checkpoint) -> ModelMeta:
     """ModelMeta of a checkpoint. The revision of a local copy is a hash of its content, since its commit is unknown."""
-    local = _local_copy(checkpoint.name)
+    local = local_copy(checkpoint.name)
     parameters = None if checkpoint.parameters is None else round(checkpoint.parameters * 1e6)
     trained_on = checkpoint.trained_on
     return CheckpointMeta(

@@ -357,4 +357,3 @@ def bm25(setting: str = "bm25s", **overrides: Any) -> BM25:
 
 
 BM25_METAS = tuple(_meta(f"patent-mteb/bm25-{setting}", settings) for setting, settings in SETTINGS.items())
-"""The named settings as mteb model metas, for registration."""

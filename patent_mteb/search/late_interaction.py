@@ -337,24 +337,6 @@ def _model_meta(
     return ModelMeta.create_empty({**empty, **known, **chosen})
 
 
-def late_interaction(
-    model_name_or_dir: str | Path,
-    revision: str | None = None,
-    backend: Backend | None = None,
-    dtype: ScoreDtype = "float32",
-    **settings: Any,
-) -> LateInteraction:
-    """Exact late-interaction search; without a revision, a hub model gets the pinned one, else the one in the cache."""
-    name = str(model_name_or_dir)
-    if not Path(name).is_dir():
-        pinned = {meta.name: meta.revision for meta in METAS}
-        try:
-            revision = revision or pinned.get(name) or mteb.get_model_meta(name).revision
-        except KeyError:
-            revision = None
-    return LateInteraction(model_name_or_dir, revision, backend=backend, dtype=dtype, **settings)
-
-
 METAS = (
     ModelMeta(
         loader=LateInteraction,

@@ -32,6 +32,7 @@ from torch import Tensor
 from patent_mteb.errors import ModelError
 from patent_mteb.search.run import TopK
 from patent_mteb.search.vectors import joined, slices_of
+from patent_mteb.store.space import runs
 
 DOCUMENTS_AT_ONCE = 4096
 _HALF_STEP = 2.0**-8
@@ -255,7 +256,6 @@ class _Search:
             self.scorers = [*([Half(documents)] if half else []), self.single]
 
     def add(self, pool: ThreadPoolExecutor, rows: slice, queries: Tensor) -> None:
-        """Rank the documents for a block of queries."""
         hidden = None if self.hidden is None else self.hidden[rows].tocsc()
         for scorer in self.scorers or [self.single]:  # the single one is their last
             scorer.ask(queries)
@@ -346,9 +346,8 @@ class _Search:
 
 def _neighbours(rows: NDArray[np.int64], most: int) -> list[slice]:
     """Slices of consecutive numbers in a sorted array, of at most ``most`` each."""
-    ends = [*(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]
-    runs = zip([0, *ends[:-1]], ends, strict=True)
-    return [slice(first, min(first + most, last)) for start, last in runs for first in range(start, last, most)]
+    spans = runs(rows - np.arange(len(rows)))
+    return [slice(first, min(first + most, last)) for start, last in spans for first in range(start, last, most)]
 
 
 def _largest(vectors: Tensor) -> float:

@@ -329,9 +329,7 @@ class TopK:
             ordered = (keys >> _TIE_BITS).astype(np.int32)
             bits = np.where(ordered < 0, ordered ^ np.int32(0x7FFFFFFF), ordered)
             scores[rows] = np.where(empty, np.float32(0), bits.view(np.float32))
-        depth = int((docs >= 0).sum(axis=1).max(initial=0))
-        docs, scores = np.ascontiguousarray(docs[:, :depth]), np.ascontiguousarray(scores[:, :depth])
-        return Run(self.query_ids, self.doc_ids, docs, scores)
+        return Run(self.query_ids, self.doc_ids, docs, scores).trimmed()
 
 
 def pairs_matrix(pairs: Mapping[str, Iterable[str]], query_ids: Sequence[str], doc_ids: Sequence[str]) -> Any:
