@@ -30,7 +30,7 @@ from sklearn.cluster import MiniBatchKMeans
 
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.search.base import document_texts, query_texts
-from patent_mteb.search.late_interaction import late_interaction
+from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.maxsim import maxsim
 from patent_mteb.store.codecs import Scaled
 
@@ -89,7 +89,7 @@ def main() -> None:
         modules = [SentenceTransformer(str(minilm()), device="cpu")[0], MultiVectorMask()]
         modules.append(Normalize(module_input_name="token_embeddings"))
         MultiVectorEncoder(modules=modules, device="cpu").save_pretrained(folder, create_model_card=False)
-        model = late_interaction(folder, device="cpu", document_length=128)
+        model = LateInteraction(folder, device="cpu", document_length=128)
     documents, queries = list(split["corpus"]["id"])[: args.texts], list(split["queries"]["id"])[: args.texts]
     texts = list(document_texts(split["corpus"]))[: args.texts]
     asked = model.encode_tokens(query_texts(split["queries"])[: args.texts], is_query=True)

@@ -1,4 +1,3 @@
 """Servers of the OpenAI protocol: requests, budgets, cached answers. Without mteb and torch."""
 
 KEY_VARIABLE = "OPENAI_API_KEY"
-"""Environment variable of the key."""

@@ -10,6 +10,7 @@ import datetime as dt
 import json
 import logging
 import operator
+import re
 import sqlite3
 import threading
 import time
@@ -27,7 +28,7 @@ from patent_mteb.identity import digest
 
 logger = logging.getLogger(__name__)
 CUT, UNFINISHED, REFUSED, EMPTY = "cut off", "thinking aloud without end", "refused", "empty"
-_OPEN, _CLOSE = "<think>", "</think>"
+_REASONING = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 _COMPLETE = frozenset(("", "stop", "eos", "eos_token", "end_turn", "stop_sequence"))
 _FILTERED = frozenset(("content_filter", "refusal", "safety", "recitation", "prohibited_content", "blocklist"))
 _REFUSALS = (
@@ -41,15 +42,9 @@ _REFUSALS = (
 
 def visible_answer(text: str) -> str | None:
     """Remove the reasoning (``<think>``) from an answer; None if the reasoning does not end."""
-    visible, position = [], 0
-    while (start := text.find(_OPEN, position)) >= 0:
-        visible.append(text[position:start])
-        end = text.find(_CLOSE, start)
-        if end < 0:
-            return None
-        position = end + len(_CLOSE)
-    visible.append(text[position:])
-    return "".join(visible).rpartition(_CLOSE)[2]
+    if not all(match[1] for match in _REASONING.finditer(text)):
+        return None
+    return _REASONING.sub("", text).rpartition("</think>")[2]
 
 
 def well_formed(text: str) -> str:

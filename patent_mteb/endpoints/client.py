@@ -94,8 +94,6 @@ class _HttpsHandler(urllib.request.HTTPSHandler):
 
 
 class Endpoint:
-    """A server of the OpenAI protocol."""
-
     def __init__(
         self,
         url: str,  # with the version, such as https://host/v1; without credentials, query and fragment

@@ -53,4 +53,3 @@ def _read() -> Iterator[Checkpoint]:
 
 
 CHECKPOINTS: dict[str, Checkpoint] = {checkpoint.name: checkpoint for checkpoint in _read()}
-"""The registered checkpoints by hub id, the rows of ``checkpoints.csv``."""

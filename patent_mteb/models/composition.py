@@ -8,16 +8,22 @@ from typing import TYPE_CHECKING, Any, cast
 
 import mteb
 import numpy as np
+from mteb.models import CrossEncoderProtocol, EncoderProtocol, MTEBModels
+from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import NO_REVISION, compose_meta
-from patent_mteb.models.variants import Spans, WrappedEncoder, with_section_tags
+from patent_mteb.models.variants import Spans, WrappedEncoder, with_section_tags, with_settings
+from patent_mteb.search.dense import Approximate
+from patent_mteb.search.fusion import Hybrid
+from patent_mteb.search.passages import Passages, inner_models
+from patent_mteb.search.rerank import Reranked, second_stage
 from patent_mteb.search.vectors import is_encoder
+from patent_mteb.store import stored
 from patent_mteb.store.batches import as_array
+from patent_mteb.store.pair_scores import stored_pairs
 
 if TYPE_CHECKING:
-    from mteb.models import CrossEncoderProtocol, EncoderProtocol, MTEBModels
-    from mteb.models.model_meta import ModelMeta
     from torch.utils.data import DataLoader
 
 
@@ -26,12 +32,6 @@ def in_store(model: Any, store: Path | str | None) -> Any:
 
     The model is returned unchanged if ``store`` is None, or if it computes none of these.
     """
-    from mteb.models import CrossEncoderProtocol
-    from mteb.models.model_meta import ModelMeta
-
-    from patent_mteb.store import stored
-    from patent_mteb.store.pair_scores import stored_pairs
-
     if store is None:
         return model
     if isinstance(model, ModelMeta) or is_encoder(model) or hasattr(model, "with_store"):
@@ -108,11 +108,6 @@ def compose(
         >>> compose(bm25("dapfam"), passages=64, fuse=bm25("bm25s"), alpha=0.7).mteb_model_meta.name
         'hybrid/linear-0.7-passages-64-maxP-bm25-bm25s+passages-64-maxP-bm25-dapfam'
     """
-    from mteb.models.model_meta import ModelMeta
-
-    from patent_mteb.search.fusion import Hybrid
-    from patent_mteb.search.passages import Passages
-
     name = model.name if isinstance(model, ModelMeta) else model.mteb_model_meta.name
     embeds = isinstance(model, ModelMeta) or is_encoder(model)
     if fuse is None and (alpha is not None or rrf_k is not None):
@@ -142,8 +137,6 @@ def compose(
     if dims is not None:
         composed = Truncated(composed, dims)
     if ann is not None:
-        from patent_mteb.search.dense import Approximate
-
         composed = Approximate(composed, ann)
     if passages is not None:
         composed = Passages(composed, passages, aggregate, stride=stride)
@@ -153,8 +146,6 @@ def compose(
             second = Passages(second, passages, aggregate, stride=stride)
         composed = Hybrid(second, composed, "linear" if rrf_k is None else "rrf", alpha=alpha, k=rrf_k)
     if rerank is not None:
-        from patent_mteb.search.rerank import Reranked, second_stage
-
         second = in_store(second_stage(rerank), store)
         composed = Reranked(composed, second, k=rerank_depth, chunk_tokens=rerank_chunks)
     return cast("MTEBModels", composed)
@@ -165,13 +156,13 @@ _ROWS = 65_536
 
 def _width(model: Any) -> int | None:
     """Dimensions of the sentence-transformers model inside an encoder; None if only encoding would tell."""
-    inner = model
-    while inner is not None and getattr(inner, "loaded", True):
+    for inner in inner_models(model):
+        if not getattr(inner, "loaded", True):
+            break
         for name in ("get_embedding_dimension", "get_sentence_embedding_dimension"):  # second: before version 5.4
             if (method := getattr(inner, name, None)) is not None:
                 width: int | None = method()
                 return width
-        inner = getattr(inner, "model", None)
     return None
 
 
@@ -200,9 +191,7 @@ class Truncated(WrappedEncoder):
             raise ModelError(f"cannot keep {dims} of {width} dimensions. Remedy: choose at most {width}.")
         self.model = model
         self.dims = dims
-        meta = model.mteb_model_meta
-        kwargs = {**(meta.experiment_kwargs or {}), "dims": dims}
-        self.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": kwargs, "embed_dim": dims})
+        self.mteb_model_meta = with_settings(model.mteb_model_meta, dims=dims).model_copy(update={"embed_dim": dims})
 
     def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, **kwargs: Any) -> Any:
         """Return vectors [n, dims], fp32; arguments as in mteb's ``EncoderProtocol``."""

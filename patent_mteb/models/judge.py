@@ -20,10 +20,11 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from datasets import Dataset
+from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 from tqdm import tqdm
@@ -33,9 +34,7 @@ from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
 from patent_mteb.search.run import Run
-
-if TYPE_CHECKING:
-    from mteb.abstasks.task_metadata import TaskMetadata
+from patent_mteb.store.pair_scores import rows_of
 
 GRADES = 4
 _INSTRUCTION = f"""You grade documents that a patent search has found.
@@ -156,9 +155,9 @@ class Judge(Questioner):
         self._begin()
 
         def questions() -> Iterator[tuple[str, str]]:
-            for (query, text), (_, document) in zip(_rows(inputs1), _rows(inputs2), strict=True):
-                ids.append(query)
-                yield _INSTRUCTION, self._message(goal, text, document)
+            for query, document in zip(rows_of(inputs1), rows_of(inputs2), strict=True):
+                ids.append(query.get("id", ""))
+                yield _INSTRUCTION, self._message(goal, query["text"], document["text"])
 
         with contextlib.closing(self.chat.ask_all(questions())) as answers:
             for answer in tqdm(answers, desc="Grading pairs", disable=not kwargs.get("show_progress_bar", True)):
@@ -184,12 +183,6 @@ def shortened(text: str, characters: int) -> str:
         return text
     end = max(text.rfind(blank, 0, characters + 1) for blank in " \n\t")
     return text[: end if end > 0 else characters].rstrip()
-
-
-def _rows(batches: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Ids, empty where unknown, and texts."""
-    for batch in batches:
-        yield from zip(batch.get("id") or [""] * len(batch["text"]), batch["text"], strict=True)
 
 
 Method = Literal["listwise", "setwise"]

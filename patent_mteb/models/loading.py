@@ -29,7 +29,7 @@ from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
 from mteb.models.model_meta import ModelMeta, ScoringFunction
-from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
+from mteb.models.sentence_transformer_wrapper import CrossEncoderWrapper, SparseEncoderWrapper
 from mteb.types import PromptType
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
@@ -46,6 +46,7 @@ from patent_mteb.models.variants import NO_PROMPTS, InputVariant, pruned, with_s
 from patent_mteb.models.zero_shot import local_nli_meta
 from patent_mteb.search.colbert import KNOWN_SETTINGS, is_late_interaction
 from patent_mteb.search.late_interaction import LateInteraction
+from patent_mteb.search.passages import inner_models
 from patent_mteb.search.sparse import SparseSearch
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.batches import as_array, text_loader
@@ -54,14 +55,13 @@ from patent_mteb.store.settings import LiveIdentity, note
 __all__ = ["BACKENDS", "PRECISIONS", "find_meta", "kind_of_checkpoint", "load"]
 logger = logging.getLogger(__name__)
 _LOADER = "mteb.models.model_implementations.pylate_models.MultiVectorModel"
-_UNDERSTOOD = {"trust_remote_code"}
 
 
 def exact(meta: ModelMeta) -> ModelMeta:
     """Replace the loader of one of mteb's text ColBERT checkpoints by exact search; return other entries unchanged."""
     loader = f"{getattr(meta.loader, '__module__', '')}.{getattr(meta.loader, '__qualname__', '')}"
     known = meta.name in KNOWN_SETTINGS
-    if loader != _LOADER or meta.experiment_kwargs or not (known or set(meta.loader_kwargs) <= _UNDERSTOOD):
+    if loader != _LOADER or meta.experiment_kwargs or not (known or meta.loader_kwargs.keys() <= {"trust_remote_code"}):
         return meta
     return meta.model_copy(
         update={
@@ -188,12 +188,9 @@ def _wrapper(model: Any) -> Any:
     """The innermost wrapper, whose ``model`` is a SentenceTransformer."""
     from sentence_transformers import SentenceTransformer
 
-    wrapper = model
-    while wrapper is not None:
-        inner = getattr(wrapper, "model", None)
-        if isinstance(inner, SentenceTransformer):
+    for wrapper in inner_models(model):
+        if isinstance(getattr(wrapper, "model", None), SentenceTransformer):
             return wrapper
-        wrapper = inner
     name = model.mteb_model_meta.name
     raise ModelError(f"'{name}' is not a sentence-transformers model. Remedy: leave out --max-tokens and --layers")
 
@@ -245,23 +242,16 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
         )
 
     def store_prompt(self, task_metadata: Any, prompt_type: Any) -> str:
-        """The prompt of queries or documents."""
         return self.prompts.get(prompt_type.value, "") if prompt_type else ""
 
     def encode(
         self, inputs: Iterable[Any], *, task_metadata: Any, prompt_type: Any = None, **kwargs: Any
     ) -> NDArray[np.float32]:
-        """Embed texts, with several requests at once."""
         prompt = self.store_prompt(task_metadata, prompt_type)
         texts = [prompt + text for batch in inputs for text in batch["text"]]
         requests = [texts[start : start + self.texts_at_once] for start in range(0, len(texts), self.texts_at_once)]
         with ThreadPoolExecutor(self.at_once) as pool:
-            futures = [pool.submit(self._vectors, request) for request in requests]
-            try:
-                blocks = [future.result() for future in futures]
-            finally:
-                for future in futures:
-                    future.cancel()
+            blocks = list(pool.map(self._vectors, requests))  # an error cancels the requests that wait
         dims = {vectors.shape[1] for vectors in blocks}
         if len(dims) > 1:
             raise self._unusable(f"vectors of {sorted(dims)} dimensions")
@@ -420,17 +410,13 @@ def local_meta(folder: Path) -> ModelMeta:
     kind = kind_of_checkpoint(folder)
     common = {"name": local_name(folder), "revision": content_revision(folder), "open_weights": None}
     if kind == "late-interaction":
-        from patent_mteb.search.late_interaction import late_interaction
-
-        meta: ModelMeta = late_interaction(str(folder)).mteb_model_meta
-        return meta
+        return LateInteraction(folder).mteb_model_meta
     if kind == "nli":
         return local_nli_meta(folder)
     if kind == "sparse":
         sparse = {"loader": functools.partial(_load_sparse, folder=str(folder)), "model_type": ["sparse"]}
         return ModelMeta.create_empty({**common, **sparse, "framework": ["Sentence Transformers"]})
     if kind == "cross-encoder":
-        from mteb.models.sentence_transformer_wrapper import CrossEncoderWrapper
 
         def loader(model_name: str, revision: str | None, device: str | None = None, **kwargs: Any) -> Any:
             return CrossEncoderWrapper(str(folder), device=device, **kwargs)
@@ -518,7 +504,6 @@ def _of_patentmap(instruction: str, prompt_type: PromptType | None = None) -> st
 
 
 def _backend_arguments(backend: str | None, attention: str | None, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of sentence-transformers for a backend and an attention implementation."""
     if backend is not None and backend not in BACKENDS:
         raise ModelError(f"unknown backend '{backend}'. Remedy: choose one of {', '.join((*BACKENDS, 'auto'))}")
     if missing := [package for package in BACKENDS.get(backend or "torch", ()) if find_spec(package) is None]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from patent_mteb._mteb import registered
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest
-from patent_mteb.models.variants import WrappedEncoder
+from patent_mteb.models.variants import WrappedEncoder, with_settings
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.sample import SAMPLE_VERSION, load
 from patent_mteb.search.vectors import is_encoder
@@ -80,8 +80,7 @@ class Quantised(WrappedEncoder):
         self._encoders: dict[str, tuple[Codec, StoredEncoder | None]] = {}
         meta = model.mteb_model_meta
         self._dims = (meta.experiment_kwargs or {}).get("dims")
-        kwargs = {**(meta.experiment_kwargs or {}), **self.settings}
-        self.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": kwargs})
+        self.mteb_model_meta = with_settings(meta, **self.settings)
 
     @property
     def settings(self) -> dict[str, str]:

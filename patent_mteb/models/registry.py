@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import mteb
+from huggingface_hub import hf_hub_download
+from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 
@@ -111,7 +113,7 @@ class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: i
         return super().encode(inputs, task_metadata=task_metadata, prompt_type=prompt_type, **kwargs)
 
 
-def _local_copy(name: str) -> Path | None:
+def local_copy(name: str) -> Path | None:
     root = os.environ.get("PATENT_MTEB_MODELS")  # read at every load
     local = Path(root).expanduser() / name if root else None
     return local if local is not None and local.is_dir() else None
@@ -123,7 +125,7 @@ class CheckpointMeta(ModelMeta):
     def placed(self) -> ModelMeta:
         """Return the metadata with the present revision: the content of a local copy, else the commit on the hub."""
         name, revision = str(self.name), self.revision
-        local = _local_copy(name)
+        local = local_copy(name)
         if local is not None:
             found: str | None = f"{_LOCAL}{content_revision(local)}"
         else:
@@ -137,7 +139,7 @@ class CheckpointMeta(ModelMeta):
 
 def _location(checkpoint: Checkpoint, revision: str | None) -> tuple[str, str | None]:
     """Return a path or hub id, and the commit to load from the hub (None for a directory)."""
-    local = _local_copy(checkpoint.name)
+    local = local_copy(checkpoint.name)
     if local is not None:
         logger.info("%s is loaded from %s", checkpoint.name, local)
         return str(local), None
@@ -146,25 +148,16 @@ def _location(checkpoint: Checkpoint, revision: str | None) -> tuple[str, str | 
     return checkpoint.name, _commit(checkpoint, revision)
 
 
-def located(checkpoint: Checkpoint) -> tuple[str, str | None]:
-    """Return the place of a checkpoint's files as registered: a local copy, or the hub id and the commit, if pinned."""
-    local = _local_copy(checkpoint.name)
-    return (str(local), None) if local else (checkpoint.name, checkpoint.revision)
-
-
 def _commit(checkpoint: Checkpoint, revision: str | None) -> str | None:
     """Return the commit of a branch (the default branch for None): the one of the files on the hub or in its cache."""
     if revision is not None and is_commit(revision):
         return revision
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError
-
     file = "modules.json" if checkpoint.modules else "config.json"
     try:
         return Path(hf_hub_download(checkpoint.name, file, revision=revision)).parent.name
-    except EntryNotFoundError as error:
-        if type(error).__name__ == "LocalEntryNotFoundError":
-            raise
+    except LocalEntryNotFoundError:
+        raise
+    except EntryNotFoundError:
         return revision
 
 
@@ -273,7 +266,7 @@ def load_plain(
 
 def _meta(checkpoint: Checkpoint) -> ModelMeta:
     """ModelMeta of a checkpoint. The revision of a local copy is a hash of its content, since its commit is unknown."""
-    local = _local_copy(checkpoint.name)
+    local = local_copy(checkpoint.name)
     parameters = None if checkpoint.parameters is None else round(checkpoint.parameters * 1e6)
     trained_on = checkpoint.trained_on
     return CheckpointMeta(

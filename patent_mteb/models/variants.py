@@ -32,8 +32,9 @@ from patent_mteb.identity import unambiguous_settings
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.patents.views import SEPARATOR
 from patent_mteb.recipes.patentmap import SECTION_TAGS
+from patent_mteb.search.passages import TokenWindows, inner_models, special_tokens, tokenizer_of
 from patent_mteb.search.vectors import is_encoder
-from patent_mteb.store.batches import text_loader
+from patent_mteb.store.batches import as_array, text_loader
 from patent_mteb.store.settings import LiveIdentity
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ NO_PROMPTS = {"prompts": "none"}
 
 PARTS = ("title", "abstract", "claim")  # the sections of a text if its task's metadata do not name them
 TABLE_10 = ("noSEP", "trim[1]", "trim[-1]", "trim[1,-1]", "noSEP+trim[1]", "noSEP+trim[-1]", "noSEP+trim[1,-1]")
-"""The input variants of Table 10 by name."""
 
 _TAGS_SETTING = "section_tags"
 _Model = TypeVar("_Model")
@@ -246,9 +246,7 @@ class Spans(EditedInput):
             raise ModelError(f"model '{meta.name}' already reads spans. Remedy: give them once")
         super().__init__(model, None, with_settings(meta, spans=spans))
 
-    def _window(self) -> Any:
-        from patent_mteb.search.passages import TokenWindows, inner_models, special_tokens, tokenizer_of
-
+    def _window(self) -> TokenWindows:
         tokenizer = tokenizer_of(self.model)
         chain = list(inner_models(self.model))
         limits = [limit for one in chain if isinstance(limit := getattr(one, "max_seq_length", None), int)]
@@ -275,10 +273,8 @@ class Spans(EditedInput):
             windows = zip(block, cut([{"text": text} for text in block]), strict=True)
             spans = [[text] if len(found) == 1 else found[: self.count] for text, found in windows]
             loader = text_loader([span for found in spans for span in found], inputs.batch_size or 32)
-            vectors: Any = self.model.encode(loader, task_metadata=task_metadata, **kwargs)
-            if hasattr(vectors, "detach"):
-                vectors = vectors.detach().cpu().float().numpy()
-            blocks.append(_means(np.asarray(vectors, np.float32), [len(found) for found in spans]))
+            vectors = as_array(self.model.encode(loader, task_metadata=task_metadata, **kwargs))
+            blocks.append(_means(vectors.astype(np.float32, copy=False), [len(found) for found in spans]))
         return np.concatenate(blocks) if blocks else np.empty((0, 0), np.float32)
 
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from huggingface_hub import snapshot_download
+
 from patent_mteb.errors import ModelError, did_you_mean
 from patent_mteb.files import read_json
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.loading import folder_facts
 from patent_mteb.models.prompts import TABLE_11
-from patent_mteb.models.registry import located
+from patent_mteb.models.registry import local_copy
 
 _POOLING = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
 """Switches of sentence-transformers before version 6, which writes ``pooling_mode`` instead."""
@@ -20,8 +22,6 @@ _POOLING = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
 
 @dataclass(frozen=True)
 class Fact:
-    """What the registry and the files say of one property."""
-
     property: str
     registered: str
     in_files: str
@@ -64,13 +64,10 @@ def _fact(what: str, registered: Any, found: Any) -> Fact:
 
 def _files(name: str) -> tuple[Path, str | None]:
     """The folder with the settings of a checkpoint, and its commit; None for a local copy."""
-    from huggingface_hub import snapshot_download
-
-    place, commit = located(CHECKPOINTS[name])
-    if Path(place).is_dir():
-        return Path(place), None
+    if (local := local_copy(name)) is not None:
+        return local, None
     try:
-        folder = Path(snapshot_download(name, revision=commit, allow_patterns=["*.json"]))
+        folder = Path(snapshot_download(name, revision=CHECKPOINTS[name].revision, allow_patterns=["*.json"]))
     except Exception as error:  # huggingface_hub raises many types
         remedy = "connect to the hub, or put a copy under its name into the folder that PATENT_MTEB_MODELS names"
         raise ModelError(f"the files of {name} were not found ({type(error).__name__}). Remedy: {remedy}") from error

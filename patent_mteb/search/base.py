@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 from datasets import Dataset
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.model_meta import ModelMeta
@@ -110,8 +111,6 @@ def document_texts(corpus: Dataset) -> Iterator[str]:
 
 def text_bytes(corpus: Dataset) -> NDArray[np.int64]:
     """[documents] bytes of each text, without copies; 0 for a conversation."""
-    import pyarrow.compute as pc
-
     if getattr(corpus.features["text"], "dtype", "") not in ("string", "large_string"):
         return np.zeros(len(corpus), np.int64)
     rows = corpus.select_columns(["text"]).with_format("arrow").iter(_ROWS_AT_ONCE)
@@ -156,8 +155,8 @@ class SearchContext:
         return cls(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)
 
     def as_kwargs(self) -> dict[str, Any]:
-        options = {"encode_kwargs": self.encode_kwargs, "top_ranked": self.top_ranked, "num_proc": self.num_proc}
-        return self.encoding() | options
+        """Arguments of an index of mteb, and of a search without candidates."""
+        return self.encoding() | {"encode_kwargs": self.encode_kwargs, "num_proc": self.num_proc}
 
     def encoding(self) -> dict[str, Any]:
         return {"task_metadata": self.task_metadata, "hf_split": self.hf_split, "hf_subset": self.hf_subset}
@@ -231,7 +230,7 @@ class ArraySearch(ABC):
     def ensure_indexed(self, corpus: Dataset, context: SearchContext) -> None:
         """Index a corpus unless it is the current one: a system may be shared by several wrappers."""
         if self.corpus is not corpus:
-            self.index(corpus, **context.encoding(), encode_kwargs=context.encode_kwargs, num_proc=context.num_proc)
+            self.index(corpus, **context.as_kwargs())
 
     def prepare(self, context: SearchContext) -> None:  # noqa: B027
         """Process a new corpus."""

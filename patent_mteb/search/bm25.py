@@ -26,6 +26,8 @@ from importlib.metadata import version
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse
+import Stemmer
 from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
@@ -100,8 +102,6 @@ def _groups(counts: Iterable[Any]) -> Iterator[list[Any]]:
 
 def _weighted(counts: Sequence[Any], idf: NDArray[np.float32], saturation: NDArray[np.float64]) -> Any:
     """Weights [terms, documents] from term frequencies [documents, terms]."""
-    import scipy.sparse
-
     sizes = np.zeros(len(idf), np.int64)
     for block in counts:
         sizes += np.bincount(block.indices, minlength=len(idf))
@@ -170,8 +170,6 @@ def _stop_words(name: str | None) -> frozenset[str]:
 def _stem(algorithm: str | None) -> Callable[[str], str]:
     if algorithm is None:
         return str
-    import Stemmer
-
     if algorithm not in Stemmer.algorithms():
         raise ValueError(f"no stemmer {algorithm!r}: choose one of {', '.join(Stemmer.algorithms())}, or None")
     return Stemmer.Stemmer(algorithm).stemWord  # type: ignore[no-any-return]
@@ -227,8 +225,6 @@ class BM25Index:
 
     def terms(self, texts: Iterable[str]) -> Any:
         """Term frequencies of texts, a SciPy CSR matrix [texts, terms met so far]."""
-        import scipy.sparse
-
         rows = [self._numbers(text) for text in texts]
         ends = np.cumsum([0, *map(len, rows)])
         flat = np.concatenate(rows) if rows else np.empty(0, np.int32)
@@ -251,8 +247,6 @@ class BM25Index:
 
     def scores(self, texts: Sequence[str]) -> Any:
         """Scores as a SciPy CSR matrix [queries, documents], without zeros."""
-        import scipy.sparse
-
         terms = self.terms(texts)
         return scipy.sparse.hstack([terms @ weights for _, weights in self.weights], "csr")
 
@@ -326,8 +320,6 @@ class BM25(LiveIdentity, ArraySearch):
 
 
 def _meta(name: str, settings: BM25Settings) -> ModelMeta:
-    import Stemmer
-
     about = {
         "loader": _load,
         "name": name,
@@ -365,4 +357,3 @@ def bm25(setting: str = "bm25s", **overrides: Any) -> BM25:
 
 
 BM25_METAS = tuple(_meta(f"patent-mteb/bm25-{setting}", settings) for setting, settings in SETTINGS.items())
-"""The named settings as mteb model metas, for registration."""

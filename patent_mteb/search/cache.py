@@ -48,7 +48,6 @@ class RunCache:
         self._runs: LRUCache[str, tuple[int, Run]] = LRUCache(most_bytes)
 
     def get(self, key: str, top_k: int) -> Run | None:
-        """The cached run, if it was computed to depth ``top_k`` or deeper."""
         depth, run = self._runs.get(key) or (0, None)
         return None if run is None or depth < top_k else run.top(top_k)
 

@@ -52,7 +52,6 @@ def system_of(meta: ModelMeta) -> dict[str, Any]:
 
 
 def manifest_of(folder: Path, task: str) -> dict[str, Any] | None:
-    """Manifest of the candidates of a task, None if there are none."""
     path = folder / f"{task}.json"
     if not path.exists():
         return None

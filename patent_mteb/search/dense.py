@@ -36,7 +36,6 @@ from patent_mteb.search.base import (
     text_bytes,
 )
 from patent_mteb.search.memory_cache import RankingCache
-from patent_mteb.search.nearest import add_nearest, add_pairs
 from patent_mteb.search.run import Run, TopK, pairs_matrix
 from patent_mteb.search.timing import phase
 from patent_mteb.search.vectors import (
@@ -154,6 +153,8 @@ class DenseSearch(ArraySearch):
 
     def rank_block(self, best: TopK, queries: Any, chunks: list[Any], block: DocumentBlock, kind: str | None) -> None:
         """Offer documents to ``best``; ``kind`` is the similarity, None for the model's own."""
+        from patent_mteb.search.nearest import add_nearest, add_pairs  # needs torch
+
         if kind is None:
             start = 0
             for vectors in chunks:
@@ -342,6 +343,8 @@ class Approximate(DenseSearch):
 
     def _check(self, best: TopK, queries: Tensor, documents: Tensor, block: DocumentBlock) -> None:
         """Log the recall against the exact ranking of some queries."""
+        from patent_mteb.search.nearest import add_nearest
+
         rows = np.unique(np.linspace(0, len(queries) - 1, _CHECKED).astype(np.int64))
         exact = TopK([best.query_ids[row] for row in rows], best.doc_ids, best.k)
         add_nearest(exact, queries[rows.tolist()], documents, block.numbers, block.hidden.tocsr()[rows])

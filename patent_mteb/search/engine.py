@@ -61,8 +61,7 @@ class MtebSearch(ArraySearch):
         super().ensure_indexed(corpus, context)
 
     def prepare(self, context: SearchContext) -> None:
-        options: Any = {"encode_kwargs": context.encode_kwargs, "num_proc": context.num_proc}
-        self.model.index(self.corpus, **context.encoding(), **options)
+        self.model.index(self.corpus, **context.as_kwargs())
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         """The model's ranking; with a gate, at increasing depths until every query has what it may see."""
@@ -70,23 +69,24 @@ class MtebSearch(ArraySearch):
             return self._search(queries, top_k, context)
         allowed = None if context.top_ranked is None else gate.admitted(context.top_ranked)
         blind = replace(context, gate=None, top_ranked=allowed)
-        open_rows, depth, done = np.arange(len(queries)), top_k, list[tuple[Any, Run]]()
-        while len(open_rows) or not done:
+        results: Results = {}
+        missing, depth = queries, top_k
+        while True:
             depth = min(depth, len(self.doc_ids))
-            if done:
-                self.ensure_indexed(self.corpus, blind)
-            found = self._search(queries.select(open_rows.tolist()) if done else queries, depth, blind)
+            found = self._search(missing, depth, blind)
             seen = gate.filter(found).top(top_k)
+            results |= seen.to_dict()
             n_found, n_seen = ((run.docs >= 0).sum(axis=1) for run in (found, seen))
-            enough = (n_seen >= top_k) | (n_found < depth) | (depth == len(self.doc_ids))
-            done.append((open_rows[enough], seen if enough.all() else seen.rows(np.flatnonzero(enough))))
-            open_rows, depth = open_rows[~enough], depth * _DEEPER
-        run, order = Run.stacked([part for _, part in done]), np.concatenate([rows for rows, _ in done])
-        return run if len(done) == 1 else run.rows(np.argsort(order))
+            too_few = np.flatnonzero((n_seen < top_k) & (n_found >= depth))
+            if not len(too_few) or depth == len(self.doc_ids):
+                return Run.from_dict(results, queries["id"][:], self.doc_ids)
+            missing, depth = missing.select(too_few.tolist()), depth * _DEEPER
+            self.ensure_indexed(self.corpus, blind)
 
     def _search(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
-        options: Any = context.as_kwargs()
-        return Run.from_dict(self.model.search(queries, top_k=top_k, **options), queries["id"][:], self.doc_ids)
+        candidates: Any = context.top_ranked
+        results = self.model.search(queries, top_k=top_k, top_ranked=candidates, **context.as_kwargs())
+        return Run.from_dict(results, queries["id"][:], self.doc_ids)
 
 
 class AsMteb:

@@ -93,10 +93,6 @@ def check_same(first: Run, second: Run) -> None:
         raise ModelError("two rankings can only be fused if they are of the same queries over the same corpus")
 
 
-Scores = Callable[[slice], NDArray[np.float64]]
-"""Rows -> fused scores of the documents in :attr:`Matched.docs`; -1 where empty."""
-
-
 @dataclass(frozen=True)
 class Matched:
     """Two runs with their documents matched, once for all settings."""
@@ -131,12 +127,8 @@ class Matched:
         """[Q, depth of first + most of lone] documents of both runs, -1 where empty."""
         return np.concatenate([self.first.docs, _looked_up(self.second.docs, self.lone, -1)], axis=1)
 
-    @cached_property
-    def _empty(self) -> NDArray[np.bool_]:
-        return self.docs < 0
-
-    def scores(self, setting: Fusion) -> Scores:
-        """Fused scores under a setting, in double precision."""
+    def scores(self, setting: Fusion) -> Callable[[slice], NDArray[np.float64]]:
+        """Rows -> fused scores of ``docs`` under a setting, in double precision; -1 where empty."""
         depth = self.first.depth
         if isinstance(setting, RRF):
             by_rank, second = (1 / (setting.k + 1 + np.arange(run.depth)) for run in (self.first, self.second))
@@ -154,7 +146,7 @@ class Matched:
                 np.multiply(first[rows], 1 - alpha, out=ours)
                 ours += matched[rows] * alpha
                 np.multiply(lone[rows], alpha, out=theirs)
-            np.copyto(values, -1.0, where=self._empty[rows])
+            np.copyto(values, -1.0, where=self.docs[rows] < 0)
             return values
 
         return fused

@@ -14,9 +14,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import mteb
 import numpy as np
+import scipy.sparse
 from mteb.models.abs_encoder import AbsEncoder, get_prompt
 from mteb.models.model_meta import ModelMeta, ScoringFunction
+from mteb.similarity_functions import cos_sim, pairwise_cos_sim
 from mteb.types import Array, PromptType
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
@@ -39,11 +42,10 @@ from patent_mteb.search.timing import phase
 from patent_mteb.store.codecs import Codec, Scaled
 from patent_mteb.store.keys import hash_texts
 from patent_mteb.store.settings import LiveIdentity, note
+from patent_mteb.store.store import EmbeddingStore, open_store
 
 if TYPE_CHECKING:
     from torch.utils.data import DataLoader
-
-    from patent_mteb.store import EmbeddingStore
 
 _AT_ONCE = 512
 
@@ -90,8 +92,6 @@ def add_pairs(
     best: TopK, scorer: Scorer, queries: Queries, documents: Sequence[Any], numbers: NDArray[np.int64], pairs: Any
 ) -> None:
     """Offer candidate pairs: each document is multiplied by the tokens of the queries that have it."""
-    import scipy.sparse
-
     pairs = pairs.tocsc()
     pairs.sort_indices()
     scores = np.empty(pairs.nnz, np.float32)
@@ -208,8 +208,6 @@ class LateInteraction(LiveIdentity, ArraySearch):
 
         "float16" halves the disk and changes scores in about the fourth digit, so it is part of the identity.
         """
-        from patent_mteb.store.store import open_store
-
         other = copy.copy(self)
         identity = {"model": self.checkpoint.name, "revision": self.checkpoint.revision, "settings": self._settings}
         identity["vectors"] = f"tokens by {self.backend}"
@@ -244,13 +242,9 @@ class LateInteraction(LiveIdentity, ArraySearch):
         return means
 
     def similarity(self, embeddings1: Array, embeddings2: Array) -> Array:
-        from mteb.similarity_functions import cos_sim
-
         return cos_sim(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Array, embeddings2: Array) -> Array:
-        from mteb.similarity_functions import pairwise_cos_sim
-
         return pairwise_cos_sim(embeddings1, embeddings2)
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
@@ -322,8 +316,6 @@ def _model_meta(
     checkpoint: Checkpoint, experiment: dict[str, Any], loading: dict[str, Any], encoder: TokenEncoder
 ) -> ModelMeta:
     """Identity of the search: mteb's entry of the checkpoint, with our settings."""
-    import mteb
-
     local = Path(checkpoint.source).is_dir()
     try:
         known = mteb.get_model_meta(checkpoint.name).model_dump() if not local else {}
@@ -343,26 +335,6 @@ def _model_meta(
     }
     empty = {"max_tokens": encoder.document_length, "use_instructions": False, "open_weights": True}
     return ModelMeta.create_empty({**empty, **known, **chosen})
-
-
-def late_interaction(
-    model_name_or_dir: str | Path,
-    revision: str | None = None,
-    backend: Backend | None = None,
-    dtype: ScoreDtype = "float32",
-    **settings: Any,
-) -> LateInteraction:
-    """Exact late-interaction search; without a revision, a hub model gets the pinned one, else the one in the cache."""
-    import mteb
-
-    name = str(model_name_or_dir)
-    if not Path(name).is_dir():
-        pinned = {meta.name: meta.revision for meta in METAS}
-        try:
-            revision = revision or pinned.get(name) or mteb.get_model_meta(name).revision
-        except KeyError:
-            revision = None
-    return LateInteraction(model_name_or_dir, revision, backend=backend, dtype=dtype, **settings)
 
 
 METAS = (

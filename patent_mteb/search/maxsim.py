@@ -79,10 +79,12 @@ def _padded(tokens: Sequence[NDArray[np.float32]], length: int) -> NDArray[np.fl
 
 
 class Scorer:
-    """MaxSim of many queries and documents, with one buffer for the products."""
+    """MaxSim of many queries and documents."""
 
     def __init__(self, dtype: ScoreDtype, device: str, memory_budget: int) -> None:
         import torch
+
+        from patent_mteb.search.nearest import Product
 
         kind = "cpu" if device.startswith("cpu") else "cuda"
         self.device = device
@@ -91,7 +93,7 @@ class Scorer:
         self._on_cpu = kind == "cpu"
         self._block = max(1, min(_BLOCK_ELEMENTS[kind], memory_budget // (4 * self._dtype.itemsize)))
         self._limit = min(_BAG_VECTORS[kind], self._block)
-        self._buffer = torch.empty(0, dtype=self._dtype, device=device)
+        self._product = Product()
 
     def queries(self, tokens: Sequence[NDArray[np.float32]]) -> list[Queries]:
         """Queries in order, in matrices of a bounded number of token vectors."""
@@ -154,8 +156,7 @@ class Scorer:
         width = self.width(count * length)
         for part in slices_of(size, width):
             block = queries[part] if chosen is None else queries[chosen[part]]
-            similarities = self._view(count * length, len(block))
-            torch.mm(documents.view(-1, dimension), block.T, out=similarities)
+            similarities = self._product(documents.view(-1, dimension), block)
             self._largest(similarities.view(count, length, len(block)), best[:, part])
         return best
 
@@ -186,11 +187,6 @@ class Scorer:
         counts = torch.from_numpy(lengths).to(self.device)
         sums: torch.Tensor = torch.segment_reduce(best.view(-1).float(), "sum", lengths=counts)
         return sums
-
-    def _view(self, rows: int, columns: int) -> torch.Tensor:
-        if self._buffer.numel() < rows * columns:
-            self._buffer = self._buffer.new_empty(rows * columns)
-        return self._buffer[: rows * columns].view(rows, columns)
 
 
 def _finite(scores: torch.Tensor) -> NDArray[np.float32]:

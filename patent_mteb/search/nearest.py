@@ -22,19 +22,17 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from patent_mteb.errors import ModelError
+from patent_mteb.search.run import TopK
 from patent_mteb.search.vectors import joined, slices_of
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from patent_mteb.search.run import TopK
-
+from patent_mteb.store.space import runs
 
 DOCUMENTS_AT_ONCE = 4096
 _HALF_STEP = 2.0**-8
@@ -43,18 +41,16 @@ _SHORTEST = 1e-15
 Keys = NDArray[Any]  # sortable scores: float32, or the bits of positive bfloat16 as int16
 
 
-class _Product:
+class Product:
     """Matrix products in reused memory: new pages cost a tenth of the time."""
 
     def __init__(self) -> None:
         self._memory: Tensor | None = None
 
     def __call__(self, first: Tensor, second: Tensor) -> Tensor:
-        import torch
-
         size = len(first) * len(second)
         if self._memory is None or len(self._memory) < size:
-            self._memory = torch.empty(size, dtype=first.dtype)
+            self._memory = torch.empty(size, dtype=first.dtype, device=first.device)
         return torch.mm(first, second.T, out=self._memory[:size].view(len(first), len(second)))
 
 
@@ -69,7 +65,7 @@ class Single:
 
     def __init__(self, documents: Tensor) -> None:
         self.documents = documents
-        self._product = _Product()
+        self._product = Product()
 
     def ask(self, queries: Tensor) -> None:
         """Take the block of queries that all other methods are about."""
@@ -99,10 +95,8 @@ class Half:
     queries: Tensor
 
     def __init__(self, documents: Tensor) -> None:
-        import torch
-
         self._exact = documents
-        self._product = _Product()
+        self._product = Product()
         self._mean = documents.mean(dim=0)
         span = max(float((block - self._mean).norm(dim=1).max()) for _, block in _blocks(documents)) or 1.0
         self.documents = torch.empty(documents.shape, dtype=torch.bfloat16)
@@ -113,16 +107,12 @@ class Half:
         self._least_error = self._lost + summing
 
     def ask(self, queries: Tensor) -> None:
-        import torch
-
         self._exact_queries = queries
         self.queries = torch.empty(queries.shape, dtype=torch.bfloat16)
         lost = _round(self.queries, slice(None), torch.nn.functional.normalize(queries, dim=1)).double().numpy()
         self._error = lost * (1 + self._lost) + self._least_error
 
     def keys(self, documents: slice | NDArray[np.int64]) -> Keys:
-        import torch
-
         keys: Keys = self._product(self.documents[documents], self.queries).view(torch.int16).numpy()
         return keys
 
@@ -151,8 +141,6 @@ def _blocks(vectors: Tensor) -> Iterator[tuple[slice, Tensor]]:
 
 def _round(into: Tensor, part: slice, exact: Tensor) -> Tensor:
     """Write rounded vectors, and return the length of each rounding error."""
-    import torch
-
     rounded = exact.to(torch.bfloat16)
     into[part] = rounded
     lost: Tensor = (exact - rounded.float()).norm(dim=1)
@@ -173,8 +161,6 @@ class Pairs:
 
 def dots(first: Tensor, second: Tensor, starts: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.float32]:
     """Inner products of row i of ``first`` with the rows ``columns[starts[i]:starts[i + 1]]`` of ``second``."""
-    import torch
-
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
         rows, where = torch.as_tensor(starts.astype(np.int64)), torch.as_tensor(columns.astype(np.int64))
@@ -199,8 +185,6 @@ _LARGEST = 1e38
 
 
 def has_fast_bfloat16() -> bool:
-    import torch
-
     capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     return any("bf16" in name and bool(there) for name, there in capabilities.items())
 
@@ -254,8 +238,6 @@ class _Search:
         half: bool,
         seen: NDArray[np.int64],
     ) -> None:
-        import torch
-
         self.best, self.numbers, self.seen = best, numbers, seen
         self.hidden = None if hidden is None or hidden.nnz == 0 else hidden.tocsr()
         self.single = Single(documents)
@@ -274,7 +256,6 @@ class _Search:
             self.scorers = [*([Half(documents)] if half else []), self.single]
 
     def add(self, pool: ThreadPoolExecutor, rows: slice, queries: Tensor) -> None:
-        """Rank the documents for a block of queries."""
         hidden = None if self.hidden is None else self.hidden[rows].tocsc()
         for scorer in self.scorers or [self.single]:  # the single one is their last
             scorer.ask(queries)
@@ -365,9 +346,8 @@ class _Search:
 
 def _neighbours(rows: NDArray[np.int64], most: int) -> list[slice]:
     """Slices of consecutive numbers in a sorted array, of at most ``most`` each."""
-    ends = [*(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]
-    runs = zip([0, *ends[:-1]], ends, strict=True)
-    return [slice(first, min(first + most, last)) for start, last in runs for first in range(start, last, most)]
+    spans = runs(rows - np.arange(len(rows)))
+    return [slice(first, min(first + most, last)) for start, last in spans for first in range(start, last, most)]
 
 
 def _largest(vectors: Tensor) -> float:

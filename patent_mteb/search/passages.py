@@ -14,11 +14,8 @@ here, does not explain that.
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -34,6 +31,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta, digest
 from patent_mteb.patents.corpus import text_column, text_dataset
+from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts, span_end, text_bytes
 from patent_mteb.search.bm25 import BM25, BM25Index
 from patent_mteb.search.cache import RunCache, content_of, search_key
@@ -43,6 +41,7 @@ from patent_mteb.search.run import Run, TopK, ranked_ids
 from patent_mteb.search.timing import phase
 from patent_mteb.search.vectors import is_encoder, slices_of
 from patent_mteb.store.batches import text_loader
+from patent_mteb.store.keys import hash_texts
 
 logger = logging.getLogger(__name__)
 Row = Mapping[str, Any]
@@ -88,21 +87,17 @@ class CachedTokenizer:
     def __init__(self, tokenizer: WordTokenizer | ModelTokenizer) -> None:
         self.name = tokenizer.name
         self._tokenizer = tokenizer
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the tokenizer lives)
-        self._places: dict[bytes, tuple[int, int]] = {}
+        self._stored: DiskList[NDArray[np.int32]] = DiskList()
+        self._places: dict[bytes, int] = {}
 
     def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
-        keys = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        keys = [key.tobytes() for key in hash_texts(texts)]
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._places}
         found = self._tokenizer.starts(list(missing.values())) if missing else []
         for key, starts in zip(missing, found, strict=True):
-            self._places[key] = self._file.seek(0, os.SEEK_END), len(starts)
-            self._file.write(starts.astype(np.int32).tobytes())
-        return [self._read(*self._places[key]) for key in keys]
-
-    def _read(self, place: int, count: int) -> NDArray[np.int64]:
-        self._file.seek(place)
-        return np.frombuffer(self._file.read(4 * count), np.int32).astype(np.int64)
+            self._places[key] = len(self._stored)
+            self._stored.append(starts.astype(np.int32))
+        return [self._stored[self._places[key]].astype(np.int64) for key in keys]
 
 
 Tokenizer = WordTokenizer | ModelTokenizer | CachedTokenizer

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, ModelError
@@ -328,9 +329,7 @@ class TopK:
             ordered = (keys >> _TIE_BITS).astype(np.int32)
             bits = np.where(ordered < 0, ordered ^ np.int32(0x7FFFFFFF), ordered)
             scores[rows] = np.where(empty, np.float32(0), bits.view(np.float32))
-        depth = int((docs >= 0).sum(axis=1).max(initial=0))
-        docs, scores = np.ascontiguousarray(docs[:, :depth]), np.ascontiguousarray(scores[:, :depth])
-        return Run(self.query_ids, self.doc_ids, docs, scores)
+        return Run(self.query_ids, self.doc_ids, docs, scores).trimmed()
 
 
 def pairs_matrix(pairs: Mapping[str, Iterable[str]], query_ids: Sequence[str], doc_ids: Sequence[str]) -> Any:
@@ -343,8 +342,6 @@ def pairs_matrix(pairs: Mapping[str, Iterable[str]], query_ids: Sequence[str], d
         >>> pairs_matrix({"q1": ["a"]}, ["q1", "q2"], ["b", "a"]).toarray().tolist()
         [[False, True], [False, False]]
     """
-    import scipy.sparse
-
     number = {document: position for position, document in enumerate(doc_ids)}
     listed = [[number[document] for document in pairs.get(query) or () if document in number] for query in query_ids]
     columns = [column for numbers in listed for column in numbers]

@@ -10,12 +10,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
 from mteb.types import PromptType
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from patent_mteb.errors import ModelError
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
@@ -26,9 +27,7 @@ from patent_mteb.search.vectors import slices_of
 from patent_mteb.store.batches import text_loader
 from patent_mteb.store.resolve import facts_of
 from patent_mteb.store.settings import LiveIdentity, note
-
-if TYPE_CHECKING:
-    from patent_mteb.store import EmbeddingStore
+from patent_mteb.store.store import EmbeddingStore, open_store
 
 _DOCUMENTS_AT_ONCE = 4096
 _QUERIES_AT_ONCE = 1024
@@ -47,8 +46,6 @@ class SparseSearch(LiveIdentity, ArraySearch):
         self._token_store: TokenStore | None = None
 
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float32") -> SparseSearch:
-        from patent_mteb.store.store import open_store
-
         if dtype != "float32":
             raise ModelError(f"sparse vectors are stored as float32, not as {dtype}. Remedy: leave out the type")
         other = copy.copy(self)
@@ -60,8 +57,6 @@ class SparseSearch(LiveIdentity, ArraySearch):
 
     def vectors(self, texts: Sequence[str], context: SearchContext, role: PromptType) -> Any:
         """Vectors of texts as a SciPy matrix [texts, vocabulary] (CSR)."""
-        from scipy.sparse import csr_matrix
-
         found = self._terms(list(texts), context, role)
         lengths = [len(terms) for terms in found]
         flat = np.concatenate(found) if found else np.zeros((0, 2), np.float32)

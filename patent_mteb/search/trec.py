@@ -198,7 +198,6 @@ def write_efforts(path: Path, efforts: Efforts) -> None:
 
 
 def read_efforts(path: Path) -> dict[str, dict[str, Any]]:
-    """Read a side file, by query."""
     found: dict[str, dict[str, Any]] = {}
     named: set[str] = set()
     for row, line in json_lines(path):
@@ -241,6 +240,5 @@ def efforts_of(efforts: Efforts, queries: Sequence[str], path: Path) -> dict[str
 
 
 def total_effort(efforts: Efforts) -> dict[str, float]:
-    """The sums of the amounts."""
     names = [name for name in AMOUNTS if any(name in effort for effort in efforts.values())]
     return {name: round(sum(effort.get(name, 0) for effort in efforts.values()), 6) for name in names}

@@ -440,5 +440,5 @@ def test_other_vectors_hidden_documents_names_depths_and_similarities_are_search
         ((table,), {"top_k": 9}),
     ):
         assert found(*arguments, **options) == expected(*arguments, **options)
-    monkeypatch.setattr(dense, "add_nearest", lambda *arguments, **options: pytest.fail("it is there"))
+    monkeypatch.setattr(nearest, "add_nearest", lambda *arguments, **options: pytest.fail("it is there"))
     found(table)

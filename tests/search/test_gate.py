@@ -23,7 +23,7 @@ from patent_mteb.search.cache import Cached, content_of, search_key
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import FAST_VARIABLE, MtebSearch, engine
 from patent_mteb.search.fusion import RRF, Hybrid, Linear, fuse
-from patent_mteb.search.late_interaction import late_interaction
+from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.nearest import add_nearest
 from patent_mteb.search.passages import BestSection, Passages, TokenWindows
 from patent_mteb.search.rerank import Reranked
@@ -77,7 +77,7 @@ def ranked(system, top, **context):
 def late(tmp_path_factory):
     if not colbert.available_backends():
         pytest.skip("neither sentence-transformers >= 6 nor PyLate is installed")
-    return late_interaction(write_checkpoint(tmp_path_factory.mktemp("gate") / "late", "both"))
+    return LateInteraction(write_checkpoint(tmp_path_factory.mktemp("gate") / "late", "both"))
 
 
 SYSTEMS = {

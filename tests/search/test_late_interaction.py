@@ -50,7 +50,7 @@ def checkpoints(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def models(checkpoints):
-    return {kind: li.late_interaction(folder, memory_budget=1 << 20) for kind, folder in checkpoints.items()}
+    return {kind: li.LateInteraction(folder, memory_budget=1 << 20) for kind, folder in checkpoints.items()}
 
 
 @functools.cache
@@ -147,7 +147,7 @@ def test_similarities_stay_within_a_quarter_of_the_budget():
     bags = scorer.bags(documents)
     for part in scorer.queries(queries):
         scorer(part, bags, len(documents))
-    assert 0 < scorer._buffer.numel() * 4 <= (1 << 20) / 4
+    assert 0 < scorer._product._memory.numel() * 4 <= (1 << 20) / 4
 
 
 def test_maxsim_refuses_what_has_no_score():
@@ -183,7 +183,7 @@ def test_markers_stay_under_prompts(models, checkpoints, kind):
 
 def test_queries_without_expansion(tmp_path):
     folder = write_checkpoint(tmp_path / "short", "pylate", expand=False)
-    for vectors, text in zip(li.late_interaction(folder).encode_tokens(QUERIES, is_query=True), QUERIES, strict=True):
+    for vectors, text in zip(li.LateInteraction(folder).encode_tokens(QUERIES, is_query=True), QUERIES, strict=True):
         np.testing.assert_allclose(vectors, by_hand(folder, "pylate", text, True, expand=False), atol=2e-5)
 
 
@@ -202,7 +202,7 @@ def test_search_is_naive_maxsim(models, checkpoints, kind):
 
 
 def test_small_chunks_and_top_k_give_the_head_of_the_full_ranking(checkpoints, monkeypatch):
-    model = li.late_interaction(checkpoints["pylate"])
+    model = li.LateInteraction(checkpoints["pylate"])
     full = search(model)
     monkeypatch.setattr(model, "_documents_per_chunk", lambda *_: 5)
     head = search(model, top_k=4)
@@ -260,7 +260,7 @@ def test_reranking_encodes_only_the_candidates(models, monkeypatch):
 
 
 def test_bfloat16_search_is_close(checkpoints, models):
-    model = li.late_interaction(checkpoints["pylate"], dtype="bfloat16")
+    model = li.LateInteraction(checkpoints["pylate"], dtype="bfloat16")
     exact, found = search(models["pylate"]), search(model)
     for query, ranking in found.items():
         for name, score in ranking.items():
@@ -273,7 +273,7 @@ def test_scores_of_bytes_are_close_and_filed_apart(checkpoints, models, tmp_path
     """int8 loses at most half a step of a value, so at most the length of that in every dot product
     (Cauchy-Schwarz).
     """
-    exact, small = models["pylate"], li.late_interaction(checkpoints["pylate"], vectors="int8")
+    exact, small = models["pylate"], li.LateInteraction(checkpoints["pylate"], vectors="int8")
     plain, coded = (model.encode_tokens(DOCUMENTS, is_query=False, batch_size=1) for model in (exact, small))
     for before, after in zip(plain, coded, strict=True):
         steps = np.abs(before).max(axis=1, keepdims=True) / 127
@@ -286,12 +286,12 @@ def test_scores_of_bytes_are_close_and_filed_apart(checkpoints, models, tmp_path
     assert small.mteb_model_meta.experiment_kwargs["vectors"] == "int8"
     assert small.mteb_model_meta.experiment_name != exact.mteb_model_meta.experiment_name
     with pytest.raises(ModelError, match="unknown token vectors 'int4'"):
-        li.late_interaction(checkpoints["pylate"], vectors="int4")
+        li.LateInteraction(checkpoints["pylate"], vectors="int4")
 
 
 @pytest.mark.slow
 def test_store_of_bytes_is_a_place_of_its_own_and_changes_no_score(checkpoints, tmp_path):
-    small, plain = (li.late_interaction(checkpoints["pylate"], vectors=kind) for kind in ("int8", "float32"))
+    small, plain = (li.LateInteraction(checkpoints["pylate"], vectors=kind) for kind in ("int8", "float32"))
     search(plain.with_store(tmp_path / "store", "float32"), batch_size=1)
     kept = small.with_store(tmp_path / "store", "float32")
     assert kept.mteb_model_meta == small.mteb_model_meta
@@ -322,7 +322,7 @@ def test_store_of_token_vectors_encodes_once_and_changes_nothing(checkpoints, tm
     """One text a batch: a vector depends in its last bits on what it is padded with, and a store batches the distinct
     texts only.
     """
-    model = li.late_interaction(checkpoints["pylate"])
+    model = li.LateInteraction(checkpoints["pylate"])
     rows = [*DOCUMENTS, DOCUMENTS[3], *QUERIES]
     expected, means = search(model, documents=rows, batch_size=1), encode(model, rows)
     seen = counting(monkeypatch, model)
@@ -337,7 +337,7 @@ def test_store_of_token_vectors_encodes_once_and_changes_nothing(checkpoints, tm
     assert not seen
     assert kept.mteb_model_meta == model.mteb_model_meta
     search(
-        li.late_interaction(checkpoints["pylate"], model_prompts={"document": "text "}).with_store(
+        li.LateInteraction(checkpoints["pylate"], model_prompts={"document": "text "}).with_store(
             tmp_path / "store", "float32"
         )
     )
@@ -346,7 +346,7 @@ def test_store_of_token_vectors_encodes_once_and_changes_nothing(checkpoints, tm
 @pytest.mark.slow
 def test_store_keeps_settings_prompts_and_checkpoints_apart(checkpoints, tmp_path):
     def found(store, folder=checkpoints["pylate"], **settings):
-        model = li.late_interaction(folder, **settings)
+        model = li.LateInteraction(folder, **settings)
         return search(model.with_store(tmp_path / store, "float32"), QUERIES[:2], DOCUMENTS[:4])
 
     found("store")
@@ -386,7 +386,7 @@ def test_mean_of_document_tokens(models, checkpoints):
 
 def test_prompts_of_the_task(checkpoints):
     prompts = {"NFCorpus-query": "find ", "Retrieval": "text ", "Classification": "find text "}
-    model = li.late_interaction(checkpoints["pylate"], model_prompts=prompts)
+    model = li.LateInteraction(checkpoints["pylate"], model_prompts=prompts)
     hand = [by_hand(checkpoints["pylate"], "pylate", text, False, "text ") for text in DOCUMENTS[:5]]
     queries = [by_hand(checkpoints["pylate"], "pylate", text, True, "find ") for text in QUERIES[:2]]
     found = search(model, QUERIES[:2], DOCUMENTS[:5], task=mteb.get_task("NFCorpus"))
@@ -398,7 +398,7 @@ def test_prompts_of_the_task(checkpoints):
 
 def test_stored_prompts_apply_to_both_sides_and_to_the_mean(tmp_path):
     folder = write_checkpoint(tmp_path / "prompted", "pylate", prompts={"query": "find ", "document": "text "})
-    model = li.late_interaction(folder)
+    model = li.LateInteraction(folder)
     assert model.model_prompts == {"query": "find ", "document": "text "}
     score = search(model, QUERIES[:1], DOCUMENTS[:1])["q000"]["d000"]
     query, document = (
@@ -411,9 +411,9 @@ def test_stored_prompts_apply_to_both_sides_and_to_the_mean(tmp_path):
 
 def test_prompts_that_would_be_dropped_are_refused(checkpoints):
     with pytest.raises(ModelError, match="NoSuchTask"), pytest.warns(UserWarning, match="NoSuchTask"):
-        li.late_interaction(checkpoints["pylate"], model_prompts={"NoSuchTask-query": "x "})
+        li.LateInteraction(checkpoints["pylate"], model_prompts={"NoSuchTask-query": "x "})
     with pytest.raises(ModelError, match="'query' is not a text"):
-        li.late_interaction(checkpoints["pylate"], model_prompts={"query": {"q_text": "x "}})
+        li.LateInteraction(checkpoints["pylate"], model_prompts={"query": {"q_text": "x "}})
 
 
 def test_precision_is_refused(models):
@@ -422,7 +422,7 @@ def test_precision_is_refused(models):
 
 
 def test_lengths_of_the_caller(checkpoints):
-    model = li.late_interaction(checkpoints["stanford"], query_length=20, document_length=9)
+    model = li.LateInteraction(checkpoints["stanford"], query_length=20, document_length=9)
     assert {len(vectors) for vectors in model.encode_tokens(QUERIES, is_query=True)} == {20}
     assert max(len(vectors) for vectors in model.encode_tokens(["rotor " * 30], is_query=False)) == 9
     assert model.mteb_model_meta.experiment_kwargs == {
@@ -434,7 +434,7 @@ def test_lengths_of_the_caller(checkpoints):
 
 
 def test_markers_of_the_caller(checkpoints, models):
-    swapped = li.late_interaction(checkpoints["stanford"], query_marker="[unused1]", document_marker="[unused0]")
+    swapped = li.LateInteraction(checkpoints["stanford"], query_marker="[unused1]", document_marker="[unused0]")
     plain = models["stanford"].encode_tokens(["rotor blade"], is_query=False)[0]
     found = swapped.encode_tokens(["rotor blade"], is_query=False)[0]
     assert found.shape == plain.shape
@@ -446,7 +446,7 @@ def test_identity_comes_from_the_content(tmp_path):
     for parent, seed in (("a", 0), ("b", 1), ("c", 0)):
         (tmp_path / parent).mkdir()
         metas.append(
-            li.late_interaction(write_checkpoint(tmp_path / parent / "colbert", "pylate", seed=seed)).mteb_model_meta
+            li.LateInteraction(write_checkpoint(tmp_path / parent / "colbert", "pylate", seed=seed)).mteb_model_meta
         )
     assert {meta.name for meta in metas} == {"local/colbert"}
     assert metas[0].revision == metas[2].revision != metas[1].revision
@@ -461,7 +461,7 @@ def test_identity_comes_from_the_content(tmp_path):
 def test_unreachable_name_is_one_clear_error(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(ModelError, match=r"colbert-ir/colbertv2\.0"):
-        li.late_interaction("colbert-ir/colbertv2.0")
+        li.LateInteraction("colbert-ir/colbertv2.0")
 
 
 def test_a_plain_encoder_is_refused(tmp_path):
@@ -470,19 +470,19 @@ def test_a_plain_encoder_is_refused(tmp_path):
     (folder / "modules.json").unlink()
     assert not colbert.is_late_interaction(folder)
     with pytest.raises(ModelError, match="not a late-interaction checkpoint but a BertModel"):
-        li.late_interaction(folder)
+        li.LateInteraction(folder)
 
 
 @pytest.mark.parametrize("kind", ["pylate", "stanford"])
 def test_a_checkpoint_without_projection_is_refused(tmp_path, kind):
     with pytest.raises(ModelError, match=r"projection|linear"):
-        li.late_interaction(write_checkpoint(tmp_path / "half", kind, projection=False))
+        li.LateInteraction(write_checkpoint(tmp_path / "half", kind, projection=False))
 
 
 def test_markers_outside_the_vocabulary_are_refused(tmp_path):
     folder = write_checkpoint(tmp_path / "markers", "pylate", markers=("[QQ] ", "[DD] "))
     with pytest.raises(ModelError, match=r"marker '\[QQ\] '"):
-        li.late_interaction(folder)
+        li.LateInteraction(folder)
 
 
 def test_other_bad_arguments(checkpoints, tmp_path):
@@ -496,7 +496,7 @@ def test_other_bad_arguments(checkpoints, tmp_path):
         ({"revision": "abc"}, "directory, which has no revision"),
     ):
         with pytest.raises(ModelError, match=message):
-            li.late_interaction(checkpoints["pylate"], **wrong)
+            li.LateInteraction(checkpoints["pylate"], **wrong)
 
 
 def test_late_interaction_checkpoints_are_recognised(checkpoints):
@@ -543,7 +543,7 @@ def test_checkpoint_saved_by_sentence_transformers(tmp_path):
         modules=[transformer, mask, norm], prompts={"query": "[Q] find ", "document": "[D] "}, device="cpu"
     )
     native.save(str(tmp_path / "native"))
-    model = li.late_interaction(tmp_path / "native")
+    model = li.LateInteraction(tmp_path / "native")
     assert (model.checkpoint.query_marker, model.checkpoint.document_marker) == ("[Q] ", "[D] ")
     assert model.model_prompts == {"query": "find ", "document": ""}
     queries = [np.asarray(vectors) for vectors in native.encode_query(QUERIES, convert_to_numpy=True)]

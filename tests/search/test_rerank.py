@@ -15,7 +15,7 @@ from transformers import BertForSequenceClassification, PreTrainedTokenizerFast
 
 from patent_mteb.errors import ModelError
 from patent_mteb.models.composition import in_store
-from patent_mteb.search.late_interaction import late_interaction
+from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.rerank import Reranked, as_cross_encoder, second_stage
 
 
@@ -116,7 +116,7 @@ def test_the_best_chunk_of_a_document_counts(folder, tmp_path, hold):
 
 
 def test_a_model_that_compares_documents_has_no_chunks(tmp_path):
-    late = late_interaction(write_checkpoint(tmp_path / "colbert", "pylate"))
+    late = LateInteraction(write_checkpoint(tmp_path / "colbert", "pylate"))
     with pytest.raises(ModelError, match=r"compares whole documents.*leave out chunk_tokens"):
         Reranked(Counting(), late, chunk_tokens=9)
 
@@ -249,7 +249,7 @@ def test_late_interaction_orders_the_candidates_of_a_first_stage(tmp_path, vecto
     """Scores are those of the whole search, for the first stage's documents only; what a query must not see never comes
     back.
     """
-    late = late_interaction(write_checkpoint(tmp_path / "colbert", "pylate"), vectors=vectors)
+    late = LateInteraction(write_checkpoint(tmp_path / "colbert", "pylate"), vectors=vectors)
     everything = run_of(late, CORPUS, QUERIES, len(CORPUS), batch_size=1).to_dict()
     hidden = {query: {naive_first(query, 1)[0]} for query in QUERIES}
     model = Reranked(Counting(), late, k=6)
