@@ -130,7 +130,7 @@ def included(words: Sequence[str]) -> tuple[list[Path], list[str]]:
 
 def parse(words: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]:
     """Return the function of a command line and its arguments. Print help, or a usage error, and exit."""
-    words = _current(included(words)[1])
+    words = _current(words)
     console = common.Terminal()
     try:
         function, bound, _ = app.parse_args(words, console=console, print_error=False, exit_on_error=False)

@@ -207,23 +207,6 @@ class Run:
         parts = None if self.parts is None else moved(self.parts, -1)
         return replace(self, docs=moved(self.docs, -1), scores=moved(self.scores, 0), parts=parts)
 
-    @classmethod
-    def stacked(cls, runs: Sequence[Run]) -> Run:
-        """Concatenate the rankings of runs over one corpus; only a single run keeps first stage and effort."""
-        if len(runs) == 1:
-            return runs[0]
-        depth = max(run.depth for run in runs)
-
-        def padded(block: NDArray[Any], empty: int) -> Any:
-            return np.pad(block, ((0, 0), (0, depth - block.shape[1])), constant_values=empty)
-
-        query_ids = [query for run in runs for query in run.query_ids]
-        docs = np.concatenate([padded(run.docs, -1) for run in runs])
-        scores = np.concatenate([padded(run.scores, 0) for run in runs])
-        known = [padded(run.parts, -1) for run in runs if run.parts is not None]
-        parts = np.concatenate(known) if len(known) == len(runs) else None
-        return cls(query_ids, runs[0].doc_ids, docs, scores, parts, None, runs[0].task)
-
     def rows(self, rows: NDArray[np.integer[Any]]) -> Run:
         """Some of the rankings, in the given order."""
         return self._changed(lambda array: array[rows], query_ids=[self.query_ids[row] for row in rows])

@@ -54,7 +54,7 @@ def is_whole(line: str) -> bool:
         return True
     try:
         with contextlib.redirect_stderr(io.StringIO()):
-            app.parse(words[1:])
+            app.parse(app.included(words[1:])[1])
     except SystemExit:
         return False
     return True

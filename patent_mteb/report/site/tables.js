@@ -84,7 +84,7 @@ function saved(node) {
   return node.dataset.order ?? node.textContent;
 }
 
-/** A text that no spreadsheet calculates with (names.py says what would); a number stays one. */
+/** A text that no spreadsheet calculates with (words.py says what would); a number stays one. */
 function inert(text, node) {
   return node.classList.contains("number") ? text : text.replace(/^[=+\-@\t\r\n＝＋－＠]/, "'$&");
 }
