@@ -28,13 +28,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Transformer
 from sklearn.decomposition import IncrementalPCA
 from torch import nn
-from torch.utils.data import DataLoader
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_batches, read_parquet, write_parquet, write_rows
 from patent_mteb.models.loading import load
 from patent_mteb.search.vectors import checked_vectors
 from patent_mteb.store import stored
+from patent_mteb.store.batches import text_loader
 from patent_mteb.training.bases import DISTINCT, load_base, make_loss, stored_type, unit, vectors_of, warn_of_collapse
 from patent_mteb.training.comparing import HeldOutScores
 from patent_mteb.training.corpus import Corpus
@@ -128,7 +128,7 @@ def _layers(model: SentenceTransformer) -> tuple[nn.Module, str]:
 
 def _vectors(teacher: Any, texts: Iterator[str]) -> Iterator[tuple[list[str], Matrix]]:
     while block := list(islice(texts, _AT_ONCE)):
-        batches: Any = DataLoader([{"text": text} for text in block], batch_size=32)  # type: ignore[arg-type]
+        batches = text_loader(block, 32)
         vectors = teacher.encode(
             batches, task_metadata=_METADATA, hf_split="train", hf_subset="default", show_progress_bar=False
         )

@@ -567,7 +567,7 @@ def examined(items: Iterable[Item]) -> Iterator[Examined]:
 
 
 def _item_in(corpus: Corpus, number: str) -> Item | None:
-    patent = corpus.record(number)
+    patent = corpus.records.get(number)
     return None if patent is None else Item.of(patent)
 
 
