@@ -372,13 +372,6 @@ def _first_uses(values: Rows) -> Rows:
     return values[np.sort(rows)]
 
 
-def _checked(definition: str) -> str:
-    if definition not in DEFINITIONS:
-        problem = f"unknown definition of a patent family '{definition}'"
-        raise DataError(problem, remedy=f"choose among {', '.join(DEFINITIONS)}")
-    return definition
-
-
 def with_joined_families(collection: Collection) -> tuple[Collection, dict[str, int]]:
     """Apply the definition ``joined``; return also how many families each of :data:`RULES` joins to another.
 
@@ -389,7 +382,10 @@ def with_joined_families(collection: Collection) -> tuple[Collection, dict[str, 
 
 def with_families(collection: Collection, definition: str) -> Collection:
     """Apply a definition of families to the records, the table of families and ``family_definition``."""
-    return _in_families(collection, _checked(definition))[0]
+    if definition not in DEFINITIONS:
+        problem = f"unknown definition of a patent family '{definition}'"
+        raise DataError(problem, remedy=f"choose among {', '.join(DEFINITIONS)}")
+    return _in_families(collection, definition)[0]
 
 
 def _in_families(collection: Collection, definition: str) -> tuple[Collection, dict[str, int]]:

@@ -187,10 +187,6 @@ class Outlines(_Stored[Patent]):
         taken = pa.array(rows, pa.int32())
         return Outlines(*(one.take(taken) for one in (self.numbers, self.families, self.applications, self.days)))
 
-    def in_families(self, families: pa.DictionaryArray) -> Outlines:
-        """Return the same with other families, one a row."""
-        return Outlines(self.numbers, families, self.applications, self.days)
-
 
 def _outline(number: str, family: str, application: str, day: dt.date | None) -> Patent:
     return Patent(number, family, publication_date=day, application_number=application, **_EMPTY)
@@ -245,7 +241,9 @@ def publications(patents: Sequence[Patent]) -> Outlines:
 def with_family(patents: Sequence[Patent], families: pa.DictionaryArray) -> Sequence[Patent]:
     """Return the patents with other families, one a patent."""
     if isinstance(patents, StoredPatents):
-        return StoredPatents(patents.records, patents.rows, patents.publications.in_families(families))
+        known = patents.publications
+        outlines = Outlines(known.numbers, families, known.applications, known.days)
+        return StoredPatents(patents.records, patents.rows, outlines)
     return list(map(_in_family, patents, values_of(families)))
 
 
