@@ -173,18 +173,13 @@ class _Reader:
         if skipped or loose:
             self.forget()
             return
-        self.add(value, token)
-        self.expected, self.last = "", token
-
-    def add(self, value: int, token: _Token) -> None:
-        if self.unit == "line":
-            return
-        if self.expected == "range" and self.found:
+        if self.unit != "line" and self.expected == "range" and self.found:
             one = self.found[-1]
             self.found[-1] = replace(one, last=_last(one.first, value, token.text))
-        else:
+        elif self.unit != "line":
             self.found.append(Location(self.unit, value, value))
             self.may_have_lines = True
+        self.expected, self.last = "", token
 
 
 def _last(first: int, last: int, last_text: str) -> int:
@@ -196,14 +191,10 @@ def _last(first: int, last: int, last_text: str) -> int:
 
 
 @lru_cache(maxsize=4096)  # an action cites one passage against many claims
-def _read(text: str) -> tuple[Location, ...]:
+def locations_in(text: str) -> tuple[Location, ...]:
+    """Return the locations that a text names, in its order."""
     in_full = _INITIALS.sub(lambda one: f"column {one[1]} line {one[2]}" + (f"-{one[3]}" if one[3] else ""), text)
     return tuple(_Reader(_tokens(in_full)).read())
-
-
-def locations_in(text: str) -> list[Location]:
-    """Return the locations that a text names, in its order."""
-    return list(_read(text))
 
 
 def paragraphs_in(passages: Iterable[str]) -> tuple[int, ...]:

@@ -132,4 +132,4 @@ def test_paragraphs_in_each_form(text, paragraphs):
     ],
 )
 def test_columns_and_pages_without_their_lines(text, locations):
-    assert locations_in(text) == locations
+    assert list(locations_in(text)) == locations
