@@ -28,6 +28,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Transformer
 from sklearn.decomposition import IncrementalPCA
 from torch import nn
+from transformers import set_seed
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_batches, read_parquet, write_parquet, write_rows
@@ -40,7 +41,7 @@ from patent_mteb.training.comparing import HeldOutScores
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.multitask import texts_of
 from patent_mteb.training.preparing import Job, Prepared, TrainSet, with_row_counts
-from patent_mteb.training.running import Trainee, set_seeds
+from patent_mteb.training.running import Trainee
 
 Matrix = NDArray[np.float32]
 _SCHEMA = pa.schema([("anchor", pa.string()), ("label", pa.list_(pa.float32()))])
@@ -198,7 +199,7 @@ def _targets(job: Job, prepared: Prepared, teacher: _Teacher) -> TrainSet:
 
 def trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee:
     """Make a student of the base to train with one seed."""
-    set_seeds(seed)
+    set_seed(seed)
     teacher = _load_teacher(job, prepared)
     targets = _targets(job, prepared, teacher)
     student = teacher.student()

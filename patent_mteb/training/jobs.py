@@ -18,7 +18,7 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
-from transformers import TrainerCallback
+from transformers import TrainerCallback, set_seed
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import folder_lock, read_json, write_json, write_text
@@ -55,7 +55,6 @@ from patent_mteb.training.running import (
     optimiser_of,
     precision_of,
     run_seed,
-    set_seeds,
 )
 
 logger = logging.getLogger(__name__)
@@ -90,8 +89,6 @@ class _WithoutHead(SentenceEvaluator):
 
 
 class _RecordJob(TrainerCallback):
-    """Records the job in its folder before the first step."""
-
     def __init__(self, job: Job, corpus: Corpus) -> None:
         self.job, self.corpus = job, corpus
 
@@ -179,7 +176,7 @@ def _train_seed(
 
 def _trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee:
     def fresh() -> SentenceTransformer:
-        set_seeds(seed)
+        set_seed(seed)
         model = load_base(job.base, job.settings, job.recipe.name, job.device)
         added.extend(add_tokens(model, job.settings))
         if job.lora:
