@@ -66,7 +66,6 @@ _Name = Callable[[str], str]
 
 
 def read_families(path: Path | str) -> TextMap:
-    """Read a table of families by publication number."""
     path = Path(path)
     table = read_keyed(path, {"family_id": pa.string()}, key="publication_number")
     numbers, families = (column(values_of(table[name])) for name in ("publication_number", "family_id"))

@@ -170,7 +170,6 @@ class Outlines(_Stored[Patent]):
 
     @property
     def family_of(self) -> TextMap:
-        """Families by number."""
         return TextMap(self.numbers, self.families)
 
     def __len__(self) -> int:
@@ -232,7 +231,6 @@ def stored(patents: Iterable[Patent]) -> StoredPatents:
 
 
 def publications(patents: Sequence[Patent]) -> Outlines:
-    """Return the outlines of patents."""
     if isinstance(patents, Outlines):
         return patents
     return patents.publications if isinstance(patents, StoredPatents) else Outlines.of(patents)

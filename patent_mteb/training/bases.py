@@ -101,7 +101,6 @@ def stored_type(name: str) -> str:
 
 
 def vectors_of(model: Any, texts: Sequence[str], who: str) -> NDArray[np.float32]:
-    """Encode texts and check the vectors."""
     found = model.encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
     several = len(set(texts)) >= DISTINCT
     try:
@@ -258,10 +257,13 @@ def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labe
     if kind == "ranking":  # WIPO-AT §3.5; PatentMap eq. 1; PatenTEB eq. 1; QaECTER §2.2
         directions: Any = ("query_to_doc", "doc_to_query") if settings.symmetric else ("query_to_doc",)
         mode: Any = "per_direction" if settings.symmetric else "joint"
-        options = {"scale": 1 / settings.temperature, "directions": directions, "partition_mode": mode}
-        across = {"gather_across_devices": N_PROCESSES > 1}
+        options: dict[str, Any] = {"scale": 1 / settings.temperature, "directions": directions, "partition_mode": mode}
+        across: dict[str, Any] = {"gather_across_devices": N_PROCESSES > 1}
         split = settings.mini_batch < settings.batch or settings.mini_batch_tokens is not None
-        parts = {"mini_batch_size": settings.mini_batch, "mini_batch_num_tokens": settings.mini_batch_tokens}
+        parts: dict[str, Any] = {
+            "mini_batch_size": settings.mini_batch,
+            "mini_batch_num_tokens": settings.mini_batch_tokens,
+        }
         if settings.guide and (is_static(model) or settings.layer_dropping or settings.symmetric):
             problem = "a guide supports neither static bases nor dropped layers nor the symmetric loss"
             raise DataError(problem, remedy="leave out --set guide=..., or the other setting")

@@ -67,7 +67,6 @@ class Corpus:
 
 
 def read_corpus(data: Path | str, shares: tuple[float, float] | None = None) -> Corpus:
-    """Read ``DATA`` with its split."""
     path = Path(data)
     built = [folder for folder in (path, path / wipo_at.NAME) if all((folder / name).is_file() for name in _OF_BUILT)]
     if shares is not None and (str(data) == "sample" or built):

@@ -78,7 +78,6 @@ class Pair:
 
 
 PAIR_SCHEMA = pa.schema([(name, pa.string()) for name in Pair.__slots__])
-"""Arrow schema of a table of pairs."""
 
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:

@@ -162,8 +162,6 @@ def mined(
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A training job."""
-
     recipe: Recipe
     settings: Settings
     base: str  # hub id or directory
@@ -221,8 +219,6 @@ class TrainSet:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The prepared tables of a run."""
-
     sets: tuple[TrainSet, ...]
     test: str  # file of the held-out pairs of the test split; empty if there are none
     counts: Mapping[str, int]
