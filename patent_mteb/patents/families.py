@@ -62,8 +62,6 @@ RULES = {
 }
 """Rules of the definition ``joined``, in order -> what joins two families."""
 
-_Name = Callable[[str], str]
-
 
 def read_families(path: Path | str) -> TextMap:
     path = Path(path)
@@ -76,7 +74,7 @@ def read_families(path: Path | str) -> TextMap:
     return TextMap(numbers, coded(families))
 
 
-def publication_names(numbers: Iterable[str]) -> _Name:
+def publication_names(numbers: Iterable[str]) -> Callable[[str], str]:
     """Return a function from a written publication number to its normal form, or to the text if it cannot be read.
 
     A number without kind code gets the name of the only known publication in ``numbers`` that it can be.
