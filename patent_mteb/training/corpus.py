@@ -19,12 +19,12 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import read_parquet
 from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.collection import Collection, read_collection
-from patent_mteb.patents.families import age
+from patent_mteb.patents.families import by_age
 from patent_mteb.patents.near_duplicates import near_duplicate_groups
 from patent_mteb.patents.on_disk import by_number, only, publications, stored
 from patent_mteb.patents.records import Citation, Claim, Label, Patent
 from patent_mteb.patents.text import clean_patent, text_key
-from patent_mteb.patents.text_columns import Keyed, first_of_connected
+from patent_mteb.patents.text_columns import Digests, Keyed, first_of_connected
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes import wipo_at
 from patent_mteb.recipes.beir import BeirFolder, read_beir, view_rows
@@ -117,12 +117,9 @@ def split_families(patents: Sequence[Patent], shares: tuple[float, float]) -> di
 
 
 def _without_duplicates(patents: Sequence[Patent]) -> tuple[Sequence[Patent], dict[str, int]]:
-    first: dict[tuple[str, bytes], Patent] = {}
-    texts = (text_key(VIEWS["TAC"](patent)) for patent in patents)
-    for text, one in zip(texts, publications(patents), strict=True):
-        key = one.family_id, text
-        first[key] = min(first.get(key, one), one, key=age)
-    kept = {one.publication_number for one in first.values()}
+    known = publications(patents)
+    texts = Digests(text_key(patent.family_id, VIEWS["TAC"](patent)) for patent in patents)
+    kept = {known[row].publication_number for row in texts.distinct(by_age(known))}
     distinct = only(patents, lambda one: one.publication_number in kept)
     return by_number(distinct), {"publications whose text another of their family has": len(patents) - len(distinct)}
 
