@@ -49,7 +49,7 @@ def development_evaluator(
     graph = family_graph(corpus.citations, with_text)
     candidates = [family for family in text_of if corpus.split[family] == "validation" and graph.linked(family)]
     chosen = set(sorted(candidates, key=lambda family: (random_key(seed, "development", family), family))[:queries])
-    relevant = {family: linked for family in sorted(chosen) if (linked := graph.linked(family) - chosen)}
+    relevant = {family: set(linked) for family in sorted(chosen) if (linked := graph.linked(family) - chosen)}
     if not relevant:
         problem = "no citation connects a family of the validation split with another one"
         raise DataError(problem, path=corpus.folder or corpus.name, remedy="add citations")
