@@ -224,10 +224,11 @@ def _evaluated(job: Job, outcome: Outcome, tasks: Sequence[Any], session: Sessio
 def _changes(job: Job, corpus: Corpus, reports: Sequence[Report], tasks: Sequence[Any]) -> list[Change]:
     if not reports:
         return []
+    from patent_mteb.patents.on_disk import publications
     from patent_mteb.training.comparing import compare_tasks
 
     base, *others = (report.meta for report in reports if report.meta)
-    queries = frozenset(patent.publication_number for patent in corpus.outlines("test"))
+    queries = frozenset(patent.publication_number for patent in publications(corpus.members("test")))
     only = {task.metadata.name: queries if _is_of(task, corpus.folder) else None for task in tasks}
     return compare_tasks(job.out / "results" / "results", base, others, only)
 

@@ -28,22 +28,12 @@ _PAIRS = 1 << 18
 def code_matrices(
     queries: Sequence[Collection[str]], documents: Sequence[Collection[str]]
 ) -> tuple[csr_array, csr_array]:
-    """Return codes of one level (:func:`patent_mteb.patents.ipc.codes_at`) as sparse boolean matrices [rows, codes]."""
+    """Return codes of one level (:func:`patent_mteb.patents.ipc.codes_at`) as sparse matrices [rows, codes] of ones."""
     from scipy.sparse import csr_array
+    from sklearn.preprocessing import MultiLabelBinarizer
 
-    column: dict[str, int] = {}
-
-    for codes in (*queries, *documents):
-        for code in codes:
-            column.setdefault(code, len(column))
-
-    def matrix(rows: Sequence[Collection[str]]) -> csr_array:
-        sets = [sorted({column[code] for code in codes}) for codes in rows]
-        columns = np.array([number for numbers in sets for number in numbers], dtype=np.int64)
-        ends = np.cumsum([0, *map(len, sets)])
-        return csr_array((np.ones(len(columns), dtype=bool), columns, ends), shape=(len(rows), max(1, len(column))))
-
-    return matrix(queries), matrix(documents)
+    codes = MultiLabelBinarizer(sparse_output=True).fit([*queries, *documents])
+    return csr_array(codes.transform(queries)), csr_array(codes.transform(documents))
 
 
 def in_scope(ranked: ArrayLike, query_codes: csr_array, document_codes: csr_array) -> NDArray[np.bool_]:

@@ -224,7 +224,6 @@ _FORMULAS: dict[str, Callable[[JudgedRanks, int], Floats]] = {
     "hit_rate": lambda judged, k: (judged.within(k, 1.0) > 0).astype(np.float64),
     "pres": _pres,
 }
-"""The formula of each measure at rank k."""
 
 MEASURES = tuple(_FORMULAS)
 
@@ -252,7 +251,6 @@ class Judged:
 
     @cached_property
     def all(self) -> JudgedRanks:
-        """The judgements of all queries."""
         return JudgedRanks.of(self.judgements, self.ranks)
 
     def scores(self, measures: Sequence[str], qrels: Gains | None = None) -> QueryScores:

@@ -322,7 +322,6 @@ Compared = Bootstrap | Paired | Permuted
 """The result of a test: means [m] of m models, their intervals, and the p values of pairs."""
 
 TESTS: dict[str, Callable[[ArrayLike], Compared]] = {"bootstrap": bootstrap, "t": paired_t, "permutation": permutation}
-"""Test by name."""
 
 
 def compare(test: str, tables: Sequence[ArrayLike]) -> Sequence[Compared]:

@@ -281,7 +281,7 @@ def _holds_several(claim: str) -> bool:
     """Whether a text that was not split holds several claims: it refers to one, or has several sentences."""
     if any(_find_references(in_english(claim))):
         return True
-    return any(start[1].isupper() or not start[1].islower() for start in _SENTENCE.finditer(claim))
+    return any(not start[1].islower() for start in _SENTENCE.finditer(claim))
 
 
 def read_claims(text: str) -> ClaimSet:

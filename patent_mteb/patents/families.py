@@ -62,11 +62,8 @@ RULES = {
 }
 """Rules of the definition ``joined``, in order -> what joins two families."""
 
-_Name = Callable[[str], str]
-
 
 def read_families(path: Path | str) -> TextMap:
-    """Read a table of families by publication number."""
     path = Path(path)
     table = read_keyed(path, {"family_id": pa.string()}, key="publication_number")
     numbers, families = (column(values_of(table[name])) for name in ("publication_number", "family_id"))
@@ -77,7 +74,7 @@ def read_families(path: Path | str) -> TextMap:
     return TextMap(numbers, coded(families))
 
 
-def publication_names(numbers: Iterable[str]) -> _Name:
+def publication_names(numbers: Iterable[str]) -> Callable[[str], str]:
     """Return a function from a written publication number to its normal form, or to the text if it cannot be read.
 
     A number without kind code gets the name of the only known publication in ``numbers`` that it can be.
@@ -372,13 +369,6 @@ def _first_uses(values: Rows) -> Rows:
     return values[np.sort(rows)]
 
 
-def _checked(definition: str) -> str:
-    if definition not in DEFINITIONS:
-        problem = f"unknown definition of a patent family '{definition}'"
-        raise DataError(problem, remedy=f"choose among {', '.join(DEFINITIONS)}")
-    return definition
-
-
 def with_joined_families(collection: Collection) -> tuple[Collection, dict[str, int]]:
     """Apply the definition ``joined``; return also how many families each of :data:`RULES` joins to another.
 
@@ -389,7 +379,10 @@ def with_joined_families(collection: Collection) -> tuple[Collection, dict[str, 
 
 def with_families(collection: Collection, definition: str) -> Collection:
     """Apply a definition of families to the records, the table of families and ``family_definition``."""
-    return _in_families(collection, _checked(definition))[0]
+    if definition not in DEFINITIONS:
+        problem = f"unknown definition of a patent family '{definition}'"
+        raise DataError(problem, remedy=f"choose among {', '.join(DEFINITIONS)}")
+    return _in_families(collection, definition)[0]
 
 
 def _in_families(collection: Collection, definition: str) -> tuple[Collection, dict[str, int]]:

@@ -1,7 +1,7 @@
 """Locations of cited passages, as examiners write them in English, German and French.
 
-A location names paragraphs, columns or pages, and the last two may have lines. :func:`locations_in` reads prose and the
-passage fields of office actions and search reports:
+A location names paragraphs, columns or pages; lines of the last two are skipped. :func:`locations_in` reads prose and
+the passage fields of office actions and search reports:
 
 * paragraphs: ``paragraph 36``, ``para. [0036]-[0043]``, ``[0036-0043]``, ``[0093-94]``, ``¶¶ 12 and 14``,
   ``* paragraph [0010] - paragraph [0018] *``, ``Absätze 3 bis 5``, ``alinéas [0010] à [0012]``;
@@ -54,12 +54,11 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A range of paragraphs, columns or pages (``unit``); ``lines`` are the first and the last, 0 if not named."""
+    """A range of paragraphs, columns or pages (``unit``)."""
 
     unit: str
     first: int
     last: int
-    lines: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +112,8 @@ class _Reader:
 
     def forget(self) -> None:
         self.unit, self.expected, self.last, self.plural = "", "", _Token("word", ""), False
-        self.counted = self.crossing = False
-        self.within: int | None = None  # the index of the location that lines belong to
+        self.counted = False
+        self.may_have_lines = False  # whether a line belongs to the last location
 
     def read(self) -> list[Location]:
         nothing = _Token("list", "")
@@ -137,19 +136,17 @@ class _Reader:
         return self.found
 
     def keyword(self, token: _Token) -> None:
-        if token.unit == "line" and self.within is None:
+        if token.unit == "line" and not self.may_have_lines:
             self.forget()
             return
         if token.unit == "paragraph" and self.unit in ("page", "column", "line"):
             self.counted = True
-        known = {"line", self.found[self.within].unit} if self.within is not None else {self.unit}
+        known = {"line", self.found[-1].unit} if self.may_have_lines else {self.unit}
         if not (self.expected == "range" and token.unit in known):
             self.expected = "start"
-        elif token.unit != "line":
-            self.crossing = True
         self.unit, self.plural = token.unit, token.plural
         if not token.unit:
-            self.within = None
+            self.may_have_lines = False
 
     def colon(self) -> None:
         if self.unit == "column" and not self.expected:
@@ -176,31 +173,13 @@ class _Reader:
         if skipped or loose:
             self.forget()
             return
-        self.add(value, token)
-        self.expected, self.last = "", token
-
-    def add(self, value: int, token: _Token) -> None:
-        if self.unit == "line":
-            self.line(value)
-        elif self.expected == "range" and self.found:
+        if self.unit != "line" and self.expected == "range" and self.found:
             one = self.found[-1]
             self.found[-1] = replace(one, last=_last(one.first, value, token.text))
-        else:
+        elif self.unit != "line":
             self.found.append(Location(self.unit, value, value))
-            self.within, self.crossing = len(self.found) - 1, False
-
-    def line(self, value: int) -> None:
-        if self.within is None:
-            return
-        one = self.found[self.within]
-        first = one.lines[0]
-        if self.expected == "list" and first:  # further lines of the same column
-            self.found.append(Location(one.unit, one.last, one.last, (value, value)))
-            self.within = len(self.found) - 1
-        elif first and (self.expected == "range" or self.crossing):
-            self.found[self.within] = replace(one, lines=(first, value))
-        else:
-            self.found[self.within] = replace(one, lines=(value, value))
+            self.may_have_lines = True
+        self.expected, self.last = "", token
 
 
 def _last(first: int, last: int, last_text: str) -> int:
@@ -212,14 +191,10 @@ def _last(first: int, last: int, last_text: str) -> int:
 
 
 @lru_cache(maxsize=4096)  # an action cites one passage against many claims
-def _read(text: str) -> tuple[Location, ...]:
+def locations_in(text: str) -> tuple[Location, ...]:
+    """Return the locations that a text names, in its order."""
     in_full = _INITIALS.sub(lambda one: f"column {one[1]} line {one[2]}" + (f"-{one[3]}" if one[3] else ""), text)
     return tuple(_Reader(_tokens(in_full)).read())
-
-
-def locations_in(text: str) -> list[Location]:
-    """Return the locations that a text names, in its order."""
-    return list(_read(text))
 
 
 def paragraphs_in(passages: Iterable[str]) -> tuple[int, ...]:

@@ -94,7 +94,7 @@ class _Finder:
     def __init__(self, collection: Collection) -> None:
         known = Publications(collection.patents, collection.relations, collection.families)
         self.outlines, self._name = known.outlines, known.name
-        self._by_number = TextIndex(self.outlines.numbers)
+        self.by_number = TextIndex(self.outlines.numbers)
         numbers = [column(map(form, values_of(self.outlines.numbers))) for form in (normal_form, key_of)]
         self._by_normal_form, self._by_key, self._by_name = map(TextIndex, (*numbers, known.names))
         self._application = known.groups_of(known.by_application()[0])
@@ -103,17 +103,13 @@ class _Finder:
         self._family[known.of_records] = known.family_of_records
         self._of_family = RowsOf(known.family_of_records)
 
-    def exact(self, texts: pa.LargeStringArray) -> Rows:
-        """Return the row of the record with the same text as each number, -1 without one."""
-        return self._by_number.rows_of(texts)
-
     def find(self, text: str, number: Number | None) -> tuple[int, int]:
         """Return the rank of the step and the row of the record of a number that is written differently.
 
         The row is -1 after the last step.
         """
         normal = normal_form(text)
-        for index in (self._by_number, self._by_normal_form):
+        for index in (self.by_number, self._by_normal_form):
             if (row := index.row(normal)) >= 0:
                 return _RANK["number"], row
         office = number.office if number else ""
@@ -181,7 +177,7 @@ def _ends(citations: Iterable[Citation], collection: Collection) -> _Ends:
     """Look up each distinct number once."""
     written = coded(chain.from_iterable((citation.citing, citation.cited) for citation in citations))
     finder = _Finder(collection)
-    rows = finder.exact(written.dictionary).copy()
+    rows = finder.by_number.rows_of(written.dictionary)
     needs, unreadable = np.zeros(len(rows), np.int32), 0
     for place, text in enumerate(values_of(written.dictionary)):
         number = read_number(text)

@@ -50,6 +50,9 @@ def sketch(patent: Patent) -> Patent:
 
     Title and abstract are cut to their first character and claims to one. Every other text becomes a mark.
     """
+    emptied: dict[str, Any] = dict.fromkeys(
+        ("cpc", "inventors", "applicants", "labels", "keywords", "translations", "paragraphs"), ()
+    )
     return replace(
         patent,
         title=_first_letter(patent.title),
@@ -59,14 +62,10 @@ def sketch(patent: Patent) -> Patent:
         expert=_marks(patent.expert),
         summaries=_marks(patent.summaries),
         languages=TextLanguages(),
-        **_LEFT_OUT,
+        application_number="",
+        source="",
+        **emptied,
     )
-
-
-_LEFT_OUT: dict[str, Any] = {
-    **dict.fromkeys(("cpc", "inventors", "applicants", "labels", "keywords", "translations", "paragraphs"), ()),
-    **dict.fromkeys(("application_number", "source"), ""),
-}
 
 
 def _first_letter(text: str) -> str:
@@ -127,10 +126,8 @@ def _of_several_families(patents: Sequence[Patent], groups_of_rows: Iterable[Seq
     return [group for group in groups if len({patent.family_id for patent in group}) > 1]
 
 
-def with_near_duplicates(
-    collection: Collection, setting: str, groups: Sequence[Sequence[Patent]] | None = None
-) -> Collection:
-    """Apply a value of the setting ``twins`` (:data:`NEAR_DUPLICATES`).
+def with_near_duplicates(collection: Collection, setting: str, groups: Sequence[Sequence[Patent]]) -> Collection:
+    """Apply a value of the setting ``twins`` (:data:`NEAR_DUPLICATES`) to the groups of near-duplicates.
 
     Merging joins the families of a group. Dropping keeps the family of its earliest publication (by date, then number).
     """
@@ -138,8 +135,6 @@ def with_near_duplicates(
         raise DataError(f"twins cannot be '{setting}'", remedy=f"choose among {', '.join(NEAR_DUPLICATES)}")
     if setting == "keep":
         return collection
-    if groups is None:
-        groups = near_duplicate_groups(collection.patents)
     if setting == "merge":
         first = first_of_connected([patent.family_id for patent in group] for group in groups)
         families = TextMap.of(collection.families)

@@ -170,7 +170,6 @@ class Outlines(_Stored[Patent]):
 
     @property
     def family_of(self) -> TextMap:
-        """Families by number."""
         return TextMap(self.numbers, self.families)
 
     def __len__(self) -> int:
@@ -186,10 +185,6 @@ class Outlines(_Stored[Patent]):
         """Return some rows, in that order."""
         taken = pa.array(rows, pa.int32())
         return Outlines(*(one.take(taken) for one in (self.numbers, self.families, self.applications, self.days)))
-
-    def in_families(self, families: pa.DictionaryArray) -> Outlines:
-        """Return the same with other families, one a row."""
-        return Outlines(self.numbers, families, self.applications, self.days)
 
 
 def _outline(number: str, family: str, application: str, day: dt.date | None) -> Patent:
@@ -236,7 +231,6 @@ def stored(patents: Iterable[Patent]) -> StoredPatents:
 
 
 def publications(patents: Sequence[Patent]) -> Outlines:
-    """Return the outlines of patents."""
     if isinstance(patents, Outlines):
         return patents
     return patents.publications if isinstance(patents, StoredPatents) else Outlines.of(patents)
@@ -245,7 +239,9 @@ def publications(patents: Sequence[Patent]) -> Outlines:
 def with_family(patents: Sequence[Patent], families: pa.DictionaryArray) -> Sequence[Patent]:
     """Return the patents with other families, one a patent."""
     if isinstance(patents, StoredPatents):
-        return StoredPatents(patents.records, patents.rows, patents.publications.in_families(families))
+        known = patents.publications
+        outlines = Outlines(known.numbers, families, known.applications, known.days)
+        return StoredPatents(patents.records, patents.rows, outlines)
     return list(map(_in_family, patents, values_of(families)))
 
 

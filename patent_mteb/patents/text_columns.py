@@ -202,7 +202,7 @@ class Keyed(Mapping[str, _Value]):
         return _Items(self)
 
     def values(self) -> ValuesView[_Value]:
-        return _Values(self, self.by_row)
+        return _Values(self)
 
 
 class _Some(Sequence[_Value]):
@@ -224,21 +224,17 @@ class _Some(Sequence[_Value]):
 class _Items(ItemsView[str, _Value]):
     """Keys and values in parallel, without looking up each key."""
 
-    def __init__(self, keyed: Keyed[_Value]) -> None:
-        super().__init__(keyed)
-        self._keyed = keyed
+    _mapping: Keyed[_Value]
 
     def __iter__(self) -> Iterator[tuple[str, _Value]]:
-        return zip(self._keyed, self._keyed.values(), strict=True)
+        return zip(self._mapping, self._mapping.by_row, strict=True)
 
 
 class _Values(ValuesView[_Value]):
-    def __init__(self, keyed: Keyed[_Value], values: Sequence[_Value]) -> None:
-        super().__init__(keyed)
-        self._values = values
+    _mapping: Keyed[_Value]
 
     def __iter__(self) -> Iterator[_Value]:
-        return iter(self._values)
+        return iter(self._mapping.by_row)
 
 
 def by_itself(texts: Iterable[str]) -> Keyed[str]:

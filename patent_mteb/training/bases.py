@@ -101,7 +101,6 @@ def stored_type(name: str) -> str:
 
 
 def vectors_of(model: Any, texts: Sequence[str], who: str) -> NDArray[np.float32]:
-    """Encode texts and check the vectors."""
     found = model.encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
     several = len(set(texts)) >= DISTINCT
     try:
@@ -246,16 +245,6 @@ def without_head(model: SentenceTransformer) -> SentenceTransformer:
     return inference.eval()
 
 
-def is_split(settings: Settings) -> bool:
-    """Whether a batch is split into mini-batches, which makes caching of gradients useful."""
-    return settings.mini_batch < settings.batch or settings.mini_batch_tokens is not None
-
-
-def mini_batches(settings: Settings) -> dict[str, Any]:
-    """Options of the cached losses."""
-    return {"mini_batch_size": settings.mini_batch, "mini_batch_num_tokens": settings.mini_batch_tokens}
-
-
 def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labels: int = 2) -> nn.Module:
     """Make the loss of one table of pairs: one of sentence-transformers with the settings of the paper.
 
@@ -270,17 +259,21 @@ def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labe
         mode: Any = "per_direction" if settings.symmetric else "joint"
         options: dict[str, Any] = {"scale": 1 / settings.temperature, "directions": directions, "partition_mode": mode}
         across: dict[str, Any] = {"gather_across_devices": N_PROCESSES > 1}
-        options |= across
+        split = settings.mini_batch < settings.batch or settings.mini_batch_tokens is not None
+        parts: dict[str, Any] = {
+            "mini_batch_size": settings.mini_batch,
+            "mini_batch_num_tokens": settings.mini_batch_tokens,
+        }
         if settings.guide and (is_static(model) or settings.layer_dropping or settings.symmetric):
             problem = "a guide supports neither static bases nor dropped layers nor the symmetric loss"
             raise DataError(problem, remedy="leave out --set guide=..., or the other setting")
         if settings.guide:
             guide = open_model(settings.guide, str(model.device))
-            loss = losses.CachedGISTEmbedLoss(model, guide, settings.temperature, **across, **mini_batches(settings))
-        elif is_static(model) or settings.layer_dropping or not is_split(settings):
-            loss = losses.MultipleNegativesRankingLoss(model, **options)
+            loss = losses.CachedGISTEmbedLoss(model, guide, settings.temperature, **across, **parts)
+        elif is_static(model) or settings.layer_dropping or not split:
+            loss = losses.MultipleNegativesRankingLoss(model, **options, **across)
         else:
-            loss = losses.CachedMultipleNegativesRankingLoss(model, **options, **mini_batches(settings))
+            loss = losses.CachedMultipleNegativesRankingLoss(model, **options, **across, **parts)
     elif kind == "contrastive":  # PatenTEB eq. 2; the online loss sums over the hard pairs of a batch only
         cosine = SiameseDistanceMetric.COSINE_DISTANCE
         loss = losses.OnlineContrastiveLoss(model, distance_metric=cosine, margin=settings.margin)

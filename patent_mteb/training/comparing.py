@@ -91,11 +91,7 @@ def changes_of(before: Sequence[HeldOutScores], after: Sequence[Sequence[HeldOut
 
 
 def known_item(
-    model: Any,
-    pairs: Sequence[Pair],
-    who: str = "the model",
-    where: str = "the pairs",
-    prompts: Mapping[str, str] | None = None,
+    model: Any, pairs: Sequence[Pair], who: str, where: str, prompts: Mapping[str, str]
 ) -> dict[str, Floats]:
     """Return nDCG@10 and P@1 of each pair: the anchor searches the positives of all pairs for its own.
 
@@ -103,7 +99,7 @@ def known_item(
     """
     vectors = []
     for side in ("anchor", "positive"):
-        texts = [(prompts or {}).get(side, "") + getattr(pair, side) for pair in pairs]
+        texts = [prompts.get(side, "") + getattr(pair, side) for pair in pairs]
         vectors.append(vectors_of(model, texts, f"{who} ({side}s of {where})"))
     warn_of_collapse(np.concatenate(vectors), who)
     anchors, positives = (unit(one).astype(np.float64) for one in vectors)

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def _columns(path: Path) -> Sequence[str]:
 
 
 def _first(path: Path) -> list[dict[str, Any]]:
-    return [line for _, (_, line) in zip(range(100), read_rows(path), strict=False)]
+    return [line for _, line in islice(read_rows(path), 100)]
 
 
 def _text_columns(path: Path) -> tuple[list[str], list[str]]:

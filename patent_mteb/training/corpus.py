@@ -8,7 +8,7 @@ Publications with the same text as another of their family are excluded and coun
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -19,12 +19,12 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import read_parquet
 from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.collection import Collection, read_collection
-from patent_mteb.patents.families import age
+from patent_mteb.patents.families import by_age
 from patent_mteb.patents.near_duplicates import near_duplicate_groups
 from patent_mteb.patents.on_disk import by_number, only, publications, stored
 from patent_mteb.patents.records import Citation, Claim, Label, Patent
 from patent_mteb.patents.text import clean_patent, text_key
-from patent_mteb.patents.text_columns import first_of_connected
+from patent_mteb.patents.text_columns import Digests, Keyed, first_of_connected
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes import wipo_at
 from patent_mteb.recipes.beir import BeirFolder, read_beir, view_rows
@@ -53,24 +53,13 @@ class Corpus:
     left_out: Mapping[str, int] = field(default_factory=dict)  # excluded publications by reason
     is_sample: bool = False
 
-    def members(self, split: str) -> Iterator[Patent]:
-        return iter(self._of(split))
-
-    def outlines(self, split: str) -> Sequence[Patent]:
-        """The same, of which only number, family, date and application number are known to be there."""
-        return publications(self._of(split))
-
-    def _of(self, split: str) -> Sequence[Patent]:
+    def members(self, split: str) -> Sequence[Patent]:
         return only(self.patents, lambda patent: self.split.get(patent.family_id) == split)
 
     @cached_property
-    def _positions(self) -> Mapping[str, int]:
-        return {one.publication_number: position for position, one in enumerate(publications(self.patents))}
-
-    def record(self, number: str) -> Patent | None:
-        """Read the record of a publication."""
-        position = self._positions.get(number)
-        return None if position is None else self.patents[position]
+    def records(self) -> Mapping[str, Patent]:
+        """The records by publication number, each of which is read on access."""
+        return Keyed(publications(self.patents).numbers, self.patents)
 
     def sizes(self) -> dict[str, int]:
         counts = Counter(self.split.values())
@@ -78,7 +67,6 @@ class Corpus:
 
 
 def read_corpus(data: Path | str, shares: tuple[float, float] | None = None) -> Corpus:
-    """Read ``DATA`` with its split."""
     path = Path(data)
     built = [folder for folder in (path, path / wipo_at.NAME) if all((folder / name).is_file() for name in _OF_BUILT)]
     if shares is not None and (str(data) == "sample" or built):
@@ -111,30 +99,27 @@ def _metadata(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def of_records(collection: Collection, name: str, seed: int = 42, shares: tuple[float, float] = SHARES) -> Corpus:
+def of_records(collection: Collection, name: str, shares: tuple[float, float] = SHARES) -> Corpus:
     patents, left_out = _without_duplicates(stored(map(clean_patent, collection.patents)))
-    split = split_families(patents, seed, shares)
+    split = split_families(patents, shares)
     revision = input_hash(collection.patents, collection.citations, collection.relations, collection.families.items())
     return Corpus(name, patents, collection.citations, split, collection.families, None, revision, left_out)
 
 
-def split_families(patents: Sequence[Patent], seed: int = 42, shares: tuple[float, float] = SHARES) -> dict[str, str]:
-    """Split families by a hash of the seed and their ids. Families with equal title and abstract stay together."""
+def split_families(patents: Sequence[Patent], shares: tuple[float, float]) -> dict[str, str]:
+    """Split families by a hash of their ids. Families with equal title and abstract stay together."""
     first = first_of_connected([patent.family_id for patent in group] for group in near_duplicate_groups(patents))
     leader = {patent.family_id: first.get(patent.family_id, patent.family_id) for patent in publications(patents)}
-    order = sorted(set(leader.values()), key=lambda family: (random_key(seed, "split", family), family))
+    order = sorted(set(leader.values()), key=lambda family: (random_key(42, "split", family), family))
     validation, test = round(len(order) * shares[0]), round(len(order) * (shares[0] + shares[1]))
     split = {family: SPLITS[(number >= validation) + (number >= test)] for number, family in enumerate(order)}
     return {family: split[group] for family, group in leader.items()}
 
 
 def _without_duplicates(patents: Sequence[Patent]) -> tuple[Sequence[Patent], dict[str, int]]:
-    first: dict[tuple[str, bytes], Patent] = {}
-    texts = (text_key(VIEWS["TAC"](patent)) for patent in patents)
-    for text, one in zip(texts, publications(patents), strict=True):
-        key = one.family_id, text
-        first[key] = min(first.get(key, one), one, key=age)
-    kept = {one.publication_number for one in first.values()}
+    known = publications(patents)
+    texts = Digests(text_key(patent.family_id, VIEWS["TAC"](patent)) for patent in patents)
+    kept = {known[row].publication_number for row in texts.distinct(by_age(known))}
     distinct = only(patents, lambda one: one.publication_number in kept)
     return by_number(distinct), {"publications whose text another of their family has": len(patents) - len(distinct)}
 

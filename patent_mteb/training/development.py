@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from pathlib import Path
 
-from sentence_transformers.evaluation import InformationRetrievalEvaluator
+from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.views import VIEWS
+from patent_mteb.recipes.graph import family_graph
 from patent_mteb.recipes.sampling import random_key
 from patent_mteb.training.corpus import Corpus, read_corpus
 
@@ -45,15 +45,11 @@ def development_evaluator(
             families[patent.publication_number] = patent.family_id
             if text := VIEWS[view](patent):
                 text_of.setdefault(patent.family_id, text)
-    linked = defaultdict[str, set[str]](set)
-    for citation in corpus.citations:
-        pair = families.get(citation.citing), families.get(citation.cited)
-        if pair[0] in text_of and pair[1] in text_of and pair[0] != pair[1]:
-            linked[str(pair[0])].add(str(pair[1]))
-            linked[str(pair[1])].add(str(pair[0]))
-    candidates = [family for family in linked if corpus.split[family] == "validation"]
+    with_text = {number: family for number, family in families.items() if family in text_of}
+    graph = family_graph(corpus.citations, with_text)
+    candidates = [family for family in text_of if corpus.split[family] == "validation" and graph.linked(family)]
     chosen = set(sorted(candidates, key=lambda family: (random_key(seed, "development", family), family))[:queries])
-    relevant = {family: linked[family] - chosen for family in sorted(chosen) if linked[family] - chosen}
+    relevant = {family: set(linked) for family in sorted(chosen) if (linked := graph.linked(family) - chosen)}
     if not relevant:
         problem = "no citation connects a family of the validation split with another one"
         raise DataError(problem, path=corpus.folder or corpus.name, remedy="add citations")

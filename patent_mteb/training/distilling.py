@@ -28,19 +28,20 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Transformer
 from sklearn.decomposition import IncrementalPCA
 from torch import nn
-from torch.utils.data import DataLoader
+from transformers import set_seed
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_batches, read_parquet, write_parquet, write_rows
 from patent_mteb.models.loading import load
 from patent_mteb.search.vectors import checked_vectors
 from patent_mteb.store import stored
+from patent_mteb.store.batches import text_loader
 from patent_mteb.training.bases import DISTINCT, load_base, make_loss, stored_type, unit, vectors_of, warn_of_collapse
 from patent_mteb.training.comparing import HeldOutScores
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.multitask import texts_of
 from patent_mteb.training.preparing import Job, Prepared, TrainSet, with_row_counts
-from patent_mteb.training.running import Trainee, set_seeds
+from patent_mteb.training.running import Trainee
 
 Matrix = NDArray[np.float32]
 _SCHEMA = pa.schema([("anchor", pa.string()), ("label", pa.list_(pa.float32()))])
@@ -128,7 +129,7 @@ def _layers(model: SentenceTransformer) -> tuple[nn.Module, str]:
 
 def _vectors(teacher: Any, texts: Iterator[str]) -> Iterator[tuple[list[str], Matrix]]:
     while block := list(islice(texts, _AT_ONCE)):
-        batches: Any = DataLoader([{"text": text} for text in block], batch_size=32)  # type: ignore[arg-type]
+        batches = text_loader(block, 32)
         vectors = teacher.encode(
             batches, task_metadata=_METADATA, hf_split="train", hf_subset="default", show_progress_bar=False
         )
@@ -198,7 +199,7 @@ def _targets(job: Job, prepared: Prepared, teacher: _Teacher) -> TrainSet:
 
 def trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee:
     """Make a student of the base to train with one seed."""
-    set_seeds(seed)
+    set_seed(seed)
     teacher = _load_teacher(job, prepared)
     targets = _targets(job, prepared, teacher)
     student = teacher.student()

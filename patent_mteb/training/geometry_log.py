@@ -91,7 +91,6 @@ class GeometryLog(TrainerCallback):
         write_text(self.path, "\n".join([",".join(COLUMNS), *lines, ""]))
 
     def _encoded(self, texts: list[str], step: int) -> NDArray[np.float32]:
-        """Encode without the projection head, and restore the state of the model."""
         with headless(self.model) as model:
             return vectors_of(model, texts, f"the model at step {step} (geometry of the validation split)")
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
-from transformers import TrainerCallback
+from transformers import TrainerCallback, set_seed
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import folder_lock, read_json, write_json, write_text
@@ -55,7 +55,6 @@ from patent_mteb.training.running import (
     optimiser_of,
     precision_of,
     run_seed,
-    set_seeds,
 )
 
 logger = logging.getLogger(__name__)
@@ -90,8 +89,6 @@ class _WithoutHead(SentenceEvaluator):
 
 
 class _RecordJob(TrainerCallback):
-    """Records the job in its folder before the first step."""
-
     def __init__(self, job: Job, corpus: Corpus) -> None:
         self.job, self.corpus = job, corpus
 
@@ -171,8 +168,7 @@ def _train_seed(
     run = run_seed(job, seed, trainee, callbacks, quiet)
     with main_first():
         if IS_MAIN:
-            model = trainee.inference(trainee.model)
-            _save_checkpoint(model, job, corpus, prepared, seed, run, trainee.deviations)
+            _save_checkpoint(job, corpus, prepared, seed, trainee, run)
     done = _finished(job, seed)
     assert done is not None
     return done
@@ -180,7 +176,7 @@ def _train_seed(
 
 def _trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee:
     def fresh() -> SentenceTransformer:
-        set_seeds(seed)
+        set_seed(seed)
         model = load_base(job.base, job.settings, job.recipe.name, job.device)
         added.extend(add_tokens(model, job.settings))
         if job.lora:
@@ -234,15 +230,14 @@ def _finished(job: Job, seed: int) -> Path | None:
     return folder if folder is not None and folder.is_dir() else None
 
 
-def _save_checkpoint(
-    model: Any, job: Job, corpus: Corpus, prepared: Prepared, seed: int, run: Run, deviations: Sequence[str]
-) -> Path:
-    """Save a trained model in ``OUT/models/RECIPE-BASE-seedN-HASH``, and return the folder.
+def _save_checkpoint(job: Job, corpus: Corpus, prepared: Prepared, seed: int, trainee: Trainee, run: Run) -> None:
+    """Save a trained model in ``OUT/models/RECIPE-BASE-seedN-HASH``.
 
     A model that was trained with prompts gets those of PatenTEB's tasks in a flat form, which sentence-transformers and
     mteb read. The record states this, and :func:`patent_mteb.models.load` then applies Table 11 to all tasks. Record
     and card contain neither times nor paths, so that equal runs give equal bytes.
     """
+    model = trainee.inference(trainee.model)
     check_weights(model, "the trained model", "a lower rate (--set lr=VALUE) and another --out")
     prompted = any(one.prompts for one in prepared.sets)
     if prompted:
@@ -254,7 +249,7 @@ def _save_checkpoint(
         model.save_pretrained(str(partial / "new"), create_model_card=False)
         base = Path(job.base).resolve().name if Path(job.base).is_dir() else job.base.rpartition("/")[2]
         name = f"{job.recipe.name}-{base}-seed{seed}-{content_hash(partial / 'new', 8)}"
-        record = _record(job, corpus, prepared, seed, run, [*_deviations_of(job), *deviations])
+        record = _record(job, corpus, prepared, seed, run, [*_deviations_of(job), *trainee.deviations])
         record["prompts"] = "table11" if prompted else "none"
         write_json(partial / "new" / RECORD, record)
         write_text(partial / "new" / "README.md", _card(name, job, record))
@@ -264,7 +259,6 @@ def _save_checkpoint(
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     write_json(job.out / f"seed-{seed}" / "done.json", {"model": name})
-    return target
 
 
 def _record(

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
@@ -44,6 +44,7 @@ from patent_mteb.patents.records import Patent
 from patent_mteb.patents.text import plain_lines
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.readers.columns import EMPTY
+from patent_mteb.recipes.sampling import grouped
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.catalogue import benchmarks, own_benchmarks
 from patent_mteb.tasks.retrieval import PatentRetrieval
@@ -433,7 +434,8 @@ def registered(without: Path | None = None) -> tuple[list[MeasuredSet], list[str
     absent: list[str] = []
     seen: set[tuple[str, str]] = set()
     for benchmark in (*benchmarks(), *own_benchmarks()):
-        for key, kinds in _tasks_of_sets(benchmark.task_classes, benchmark.facts.headline).items():
+        headline_first = sorted(benchmark.task_classes, key=lambda kind: kind.metadata.name != benchmark.facts.headline)
+        for key, kinds in grouped(headline_first, lambda kind: kind.data.key).items():
             source = kinds[0]().source
             folder = source.folder
             if folder is None or source.kind != "local" or not folder.is_dir():
@@ -442,14 +444,6 @@ def registered(without: Path | None = None) -> tuple[list[MeasuredSet], list[str
                 seen.add((key, str(folder)))
                 found.append(MeasuredSet(key, partial(_items_of, kinds, folder)))
     return found, sorted(set(absent))
-
-
-def _tasks_of_sets(kinds: tuple[type[PatentTask], ...], headline: str) -> dict[str, list[type[PatentTask]]]:
-    """The tasks of each dataset of a benchmark, the headline task first."""
-    chosen: dict[str, list[type[PatentTask]]] = defaultdict(list)
-    for kind in sorted(kinds, key=lambda kind: kind.metadata.name != headline):
-        chosen[kind.data.key].append(kind)
-    return chosen
 
 
 def _items_of(kinds: list[type[PatentTask]], folder: Path) -> Iterator[Item]:
@@ -567,7 +561,7 @@ def examined(items: Iterable[Item]) -> Iterator[Examined]:
 
 
 def _item_in(corpus: Corpus, number: str) -> Item | None:
-    patent = corpus.record(number)
+    patent = corpus.records.get(number)
     return None if patent is None else Item.of(patent)
 
 

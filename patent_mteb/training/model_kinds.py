@@ -29,6 +29,7 @@ from sentence_transformers.multi_vector_encoder.trainer import MultiVectorEncode
 from sentence_transformers.multi_vector_encoder.training_args import MultiVectorEncoderTrainingArguments
 from sentence_transformers.sparse_encoder import SparseEncoderTrainer, SparseEncoderTrainingArguments
 from sentence_transformers.sparse_encoder import losses as sparse_losses
+from transformers import set_seed
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.files import write_rows
@@ -40,7 +41,7 @@ from patent_mteb.training.comparing import HeldOutScores, scores_of
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.pairs import read_pairs
 from patent_mteb.training.preparing import Job, Lexical, Prepared, TrainSet
-from patent_mteb.training.running import Trainee, set_seeds
+from patent_mteb.training.running import Trainee
 
 _LATE = (MultiVectorEncoder, "late-interaction", MultiVectorEncoderTrainer, MultiVectorEncoderTrainingArguments)
 KINDS: dict[str, tuple[Any, str, type, type]] = {
@@ -87,7 +88,7 @@ def open_base(name: str, job: Job) -> Any:
 
 def trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee:
     """Load a model to train with one seed."""
-    set_seeds(seed)
+    set_seed(seed)
     (one,), settings, name = prepared.sets, job.settings, job.recipe.loss
     model = open_base(job.base, job)
     scale, size = 1 / settings.temperature, settings.mini_batch

@@ -1,8 +1,8 @@
 """Training pairs from records, one function per signal of :data:`SIGNALS`.
 
 Signals yield their pairs lazily, and count excluded publications and citations in ``left_out``. Groups of publications
-hold outlines (:meth:`Corpus.outlines`), and texts are read when a pair is made, so that a corpus may be larger than the
-memory. Both texts of a pair are from the requested split, so that no family is used in two splits.
+hold outlines (:mod:`patent_mteb.patents.on_disk`), and texts are read when a pair is made, so that a corpus may be
+larger than the memory. Both texts of a pair are from the requested split, so that no family is used in two splits.
 
 R1 draws one partner for each publication and label. The paper's 99,587 pairs are slightly more than its 90,518 or so
 training documents, whereas all combinations would be many millions. The paper does not state the texts of R1 and R2;
@@ -31,7 +31,7 @@ from patent_mteb.files import json_lines, read_batches, write_rows
 from patent_mteb.patents import ipc
 from patent_mteb.patents.categories import degree
 from patent_mteb.patents.claims import claims_text
-from patent_mteb.patents.on_disk import outline
+from patent_mteb.patents.on_disk import outline, publications
 from patent_mteb.patents.records import Patent
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.patentmap import title_and_abstract
@@ -78,7 +78,6 @@ class Pair:
 
 
 PAIR_SCHEMA = pa.schema([(name, pa.string()) for name in Pair.__slots__])
-"""Arrow schema of a table of pairs."""
 
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
@@ -144,7 +143,7 @@ def _text(corpus: Corpus, text_of: Callable[[Patent], str]) -> Callable[[Patent]
     """Return a function that reads the record of an outline and makes its text."""
 
     def read(one: Patent) -> str:
-        patent = corpus.record(one.publication_number)
+        patent = corpus.records.get(one.publication_number)
         return text_of(patent) if patent else ""
 
     return read
@@ -371,13 +370,12 @@ def ipc_matched(corpus: Corpus, split: str, left_out: Counts, settings: Settings
 def self_aligned(corpus: Corpus, split: str, left_out: Counts, number: int, seed: int) -> Iterator[Pair]:
     """QaECTER: ``number`` pairs of two representations of one publication (§2.1, §3.3), which take turns by hash."""
     members = sorted(
-        (one.publication_number for one in corpus.outlines(split)),
+        (one.publication_number for one in publications(corpus.members(split))),
         key=lambda publication: (random_key(seed, "self", publication), publication),
     )
     made = turn = fruitless = 0
     while made < number and members and fruitless < len(members):
-        patent = corpus.record(members[turn % len(members)])
-        assert patent is not None
+        patent = corpus.records[members[turn % len(members)]]
         rng = random.Random(random_key(seed, "self", patent.publication_number, str(turn)))
         texts = zip(VIEW_TOKENS, TWELVE, strict=True)
         views = [f"{token} {text}" for token, text_of in texts if (text := text_of(patent)).strip()]

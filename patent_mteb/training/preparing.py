@@ -38,6 +38,7 @@ from patent_mteb.identity import content_revision
 from patent_mteb.patents.on_disk import publications as outlines
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
+from patent_mteb.recipes.sampling import grouped
 from patent_mteb.training.bases import Kind, open_model, unit, vectors_of
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import LeakRecord, check_pairs
@@ -119,9 +120,7 @@ def mined(
     the positive's publication, and applies to the first :data:`_CANDIDATES` candidates per negative. Equal scores have
     no defined order.
     """
-    rows: dict[str, list[int]] = defaultdict(list)
-    for row, (_, family, _) in enumerate(documents):
-        rows[family].append(row)
+    rows = grouped(range(len(documents)), lambda row: documents[row][1])
     row_of = {key: row for row, (key, _, _) in enumerate(documents)}
     every: list[Any] = list(range(len(documents)))
     texts = [text for _, _, text in documents]
@@ -162,8 +161,6 @@ def mined(
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A training job."""
-
     recipe: Recipe
     settings: Settings
     base: str  # hub id or directory
@@ -221,8 +218,6 @@ class TrainSet:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The prepared tables of a run."""
-
     sets: tuple[TrainSet, ...]
     test: str  # file of the held-out pairs of the test split; empty if there are none
     counts: Mapping[str, int]

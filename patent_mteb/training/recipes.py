@@ -21,8 +21,6 @@ Loss = Literal["ranking", "multitask", "mse", "late", "late-distillation", "spar
 
 @dataclass(frozen=True)
 class Settings:
-    """Hyperparameters of a training run."""
-
     lr: Rate = 2e-5  # peak learning rate
     epochs: Rate = 1.0
     batch: Positive = 32  # pairs per forward step, which share in-batch negatives
@@ -73,8 +71,6 @@ class Settings:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A training recipe."""
-
     name: str
     source: str  # paper and section
     bases: tuple[str, ...]  # hub ids of the models that the paper trains; the first is the default
@@ -247,7 +243,6 @@ _ROWS = (
 )
 
 RECIPES: Mapping[str, Recipe] = {recipe.name: recipe for recipe in _ROWS}
-"""Recipes by name."""
 
 
 def find_recipe(name: str) -> Recipe:

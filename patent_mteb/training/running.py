@@ -86,8 +86,6 @@ class Trainee:
 
 @dataclass(frozen=True)
 class Run:
-    """The result of a run."""
-
     history: list[dict[str, Any]]  # losses by step
     steps: int  # optimiser steps
     best: int | None  # step of the saved weights, 0 for the base's own; None for the last
@@ -118,13 +116,6 @@ def _too_few(rows: Sequence[int], job: Job) -> str:
         f"{steps} optimiser steps are too few to learn much (fewer than {_FEW_STEPS}): {sum(rows):,} pairs or texts, "
         f"batch {settings.batch}, accumulation {settings.accumulation}, epochs {settings.epochs:g}. Remedy: {remedy}"
     )
-
-
-def set_seeds(seed: int) -> None:
-    """Seed every source of random numbers that training draws from."""
-    random.seed(seed)
-    np.random.seed(seed)
-    torch.manual_seed(seed)
 
 
 def precision_of(job: Job) -> str:

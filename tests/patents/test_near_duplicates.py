@@ -35,21 +35,19 @@ NEAR_DUPLICATES = [
 @pytest.mark.parametrize("hold", [list, stored])
 def test_near_duplicates_are_found_merged_and_dropped(hold):
     collection = Collection(hold(NEAR_DUPLICATES), families={"US1000002A1": "F2", "US1A": "F2"})
-    assert [
-        {patent.publication_number[-3] for patent in group}
-        for group in near_duplicates.near_duplicate_groups(NEAR_DUPLICATES)
-    ] == [{"1", "2", "4", "5"}]
-    merged = near_duplicates.with_near_duplicates(collection, "merge")
+    groups = near_duplicates.near_duplicate_groups(collection.patents)
+    assert [{patent.publication_number[-3] for patent in group} for group in groups] == [{"1", "2", "4", "5"}]
+    merged = near_duplicates.with_near_duplicates(collection, "merge", groups)
     assert [patent.family_id for patent in merged.patents] == ["F1", "F1", "F1", "F1", "F1", "F4", "F5", "F6"]
     assert merged.families["US1A"] == "F1"
-    dropped = near_duplicates.with_near_duplicates(collection, "drop")
+    dropped = near_duplicates.with_near_duplicates(collection, "drop", groups)
     assert [patent.publication_number[-3] for patent in dropped.patents] == ["2", "3", "6", "7", "8"]
     assert not near_duplicates.near_duplicate_groups(merged.patents)
     assert not near_duplicates.near_duplicate_groups(dropped.patents)
-    assert near_duplicates.with_near_duplicates(collection, "keep") is collection
+    assert near_duplicates.with_near_duplicates(collection, "keep", groups) is collection
     assert (merged.family_definition, dropped.family_definition) == ("given, twins merged", "given, twins left out")
     with pytest.raises(DataError, match="keep, merge, drop"):
-        near_duplicates.with_near_duplicates(collection, "delete")
+        near_duplicates.with_near_duplicates(collection, "delete", groups)
 
 
 def test_leaking_labels_are_counted():

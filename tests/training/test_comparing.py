@@ -28,7 +28,7 @@ def test_known_items_against_a_naive_search():
     texts = [" ".join(f"{value:.4f}" for value in row) for row in rng.normal(size=(80, 3))]
     families = [f"F{place % 17}" for place in range(40)]
     pairs = [Pair(texts[n], texts[40 + n], f"{n}", f"{n}", family, family, "x") for n, family in enumerate(families)]
-    found = known_item(Fixed(), pairs)
+    found = known_item(Fixed(), pairs, "the model", "the pairs", {})
     vectors = Fixed().encode(texts, False, True).astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     for place, family in enumerate(families):

@@ -84,7 +84,7 @@ def test_a_family_that_only_the_training_records_know(corpus):
     """The test set holds a bare number without family; the records know it as another publication of a training
     family.
     """
-    one = next(corpus.members("train"))
+    one = corpus.members("train")[0]
     test = MeasuredSet("bare", lambda: iter([Item("KR1020990000001A", "", "")]))
     item = Item(one.publication_number, one.family_id, VIEWS["TAC"](one))
     assert not find_leaks(examined([item]), test, {})[0]
@@ -107,7 +107,7 @@ def test_nothing_leaks_from_one_corpus(corpus, tmp_path):
         pairs.write_pairs(path, make(corpus, "train", Counter()))
     record = check_pairs(paths, corpus, drop=False)
     assert record.leaking == 0 and list(record.checked) == ["the test split of the data"] and record.publications > 1000
-    moved = next(corpus.members("test")).family_id
+    moved = corpus.members("test")[0].family_id
     careless = replace(corpus, split={**corpus.split, moved: "train"})
     pairs.write_pairs(paths[2], pairs.abstract_and_claim(careless, "train", Counter()))
     with pytest.raises(DataError, match="by number"):

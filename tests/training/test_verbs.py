@@ -223,7 +223,7 @@ def test_a_refused_job_leaves_its_folder_free_and_a_running_one_does_not(corpus,
     """A family of the test split in train: the remedy is another option, for the same folder; pairs of the refused job
     are made again.
     """
-    moved = next(corpus.members("test")).family_id
+    moved = corpus.members("test")[0].family_id
     careless = replace(corpus, split={**corpus.split, moved: "train"}, patents=corpus.patents)
     held = [patent for patent in corpus.patents if patent.family_id == moved]
     twin = replace(held[0], publication_number="EP7777777A1", family_id="another")
