@@ -322,7 +322,9 @@ class StoredEncoder(LiveIdentity):
         meta = self._meta
         settings = [plain(value) for value in (meta.loader, meta.loader_kwargs, meta.experiment_kwargs)]
         declared = [meta.name, meta.revision, *settings]
-        return self.store.path / "models" / f"{json_digest([declared, _versions(), _FACTS_FORMAT])}.json"
+        # the libraries that resolve prompts and read checkpoints
+        versions = [version(name) for name in ("mteb", "sentence-transformers", "transformers")]
+        return self.store.path / "models" / f"{json_digest([declared, versions, _FACTS_FORMAT])}.json"
 
     def plan(self, inputs: Any, texts: list[str], arguments: Mapping[str, Any]) -> Plan:
         """Return the keys of a call and which are stored.
@@ -460,8 +462,3 @@ class StoredEncoder(LiveIdentity):
 
 def _batch_size(plan: Plan) -> int:
     return int(plan.kwargs.get("batch_size") or getattr(plan.inputs, "batch_size", None) or 32)
-
-
-def _versions() -> list[str]:
-    """Versions of the libraries that resolve prompts and read checkpoints."""
-    return [version(name) for name in ("mteb", "sentence-transformers", "transformers")]

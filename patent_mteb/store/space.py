@@ -73,8 +73,7 @@ class Table:
         return positions
 
 
-_NONE: list[Any] = [np.empty(0, kind) for kind in (np.uint64, np.uint64, np.int32, np.uint32, np.uint32)]
-_EMPTY = Table(*_NONE)
+_EMPTY = Table(*(np.empty(0, kind) for kind in ("u8", "u8", "i4", "u4", "u4")))
 
 
 def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -111,7 +110,6 @@ def copy_rows(
     targets, lengths = offsets[:-1], np.diff(offsets)
     if not len(targets):
         return
-    one_each = bool((lengths == 1).all())
     rows = entries.row.astype(np.int64)
     order = np.argsort((numbers << 32) | rows)
     row_bytes = max(1, out.shape[1] * out.itemsize)
@@ -124,10 +122,7 @@ def copy_rows(
             raise FileNotFoundError(f"rows of {source} have been cut off")
         for begin, end in slices(ends, first, last, max(1, _SLICE_BYTES // row_bytes)):
             chosen = order[begin:end]
-            if one_each:
-                out[targets[chosen]] = view[rows[chosen]]
-            else:
-                out[spread(targets[chosen], lengths[chosen])] = view[spread(rows[chosen], lengths[chosen])]
+            out[spread(targets[chosen], lengths[chosen])] = view[spread(rows[chosen], lengths[chosen])]
         del view
 
 
