@@ -301,10 +301,6 @@ class StoredEncoder(LiveIdentity):
             return facts_of(self._model, self._model.mteb_model_meta)
         return Facts.read(self._record()) or facts_of(self.model, self.model.mteb_model_meta)
 
-    def digests(self) -> dict[str, str]:
-        """Digests of the model when it was last loaded; empty where unknown."""
-        return {name: str(self.noted(name) or "") for name in DIGESTS}
-
     def note(self, name: str, value: Any) -> None:
         """Save a value with the facts about the model, if there are any."""
         if (record := self._record()) and record.get(name) != value:

@@ -436,7 +436,8 @@ def _leaf_facts(leaf: Any) -> dict[str, Any]:
     known = {"settings": asdict(facts), "device": "", "dtype": "", "max_tokens": facts.max_tokens}
     weight = None if network is None else next(network.parameters(), None)
     if network is None or weight is None:
-        return {**known, **(leaf.digests() if unloaded else dict.fromkeys(DIGESTS))}
+        digests = {name: str(leaf.noted(name) or "") for name in DIGESTS} if unloaded else dict.fromkeys(DIGESTS)
+        return {**known, **digests}
     device = str(weight.device)
     if weight.device.type == "cuda":
         import torch

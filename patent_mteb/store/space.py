@@ -129,7 +129,7 @@ def copy_rows(
 DTYPES = ("float32", "float16", "int8")  # number types of stored vectors; ``int8`` is for codecs
 _BLOCK_BYTES = 4 << 20
 _ATTEMPTS = 3  # attempts of a read or write that fails because another process removes shards
-_NOWHERE = Unwritten(np.empty((0, 1), np.float32))  # replaces a removed shard
+_NOWHERE = Unwritten(np.empty((0, 0), np.float32))  # replaces a removed shard
 
 
 class Space:
@@ -176,9 +176,8 @@ class Space:
 
     def _width(self) -> int:
         written = (shard.width for shard in self._shards.values() if shard.blocks)
-        return next(written, 0) or next(
-            (source.width for source, _ in self._blocks if isinstance(source, Unwritten) and source is not _NOWHERE), 0
-        )
+        unwritten = (source.width for source, _ in self._blocks)
+        return next(filter(None, itertools.chain(written, unwritten)), 0)
 
     def use(self) -> None:
         """Make the folder and its description if missing, and mark the space as used."""
