@@ -37,7 +37,6 @@ __all__ = [
 ]
 
 _MODULES = {
-    "__version__": "identity",
     "evaluate": "experiments.evaluate",
     "explain": "experiments.evaluate",
     "get_tasks": "tasks.catalogue",
@@ -69,9 +68,8 @@ def register() -> None:
     from patent_mteb.tasks.catalogue import enter_own, listed_tasks, mteb_benchmarks, unlisted_tasks
 
     _mteb.evaluate_without_torch()
-    _mteb.register_tasks(
-        listed_tasks(), unlisted_tasks()
-    )  # tasks first: mteb drops model prompts that name an unknown task
+    # tasks first: mteb drops model prompts that name an unknown task
+    _mteb.register_tasks(listed_tasks(), unlisted_tasks())
     _mteb.register_benchmarks(mteb_benchmarks())
     enter_own()
     _mteb.register_models(suite_metas())
@@ -140,13 +138,15 @@ def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("patent_mteb.identity").version()
     if name in _MODULES:
         return getattr(importlib.import_module(f"patent_mteb.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *__all__})
 
 
 if "mteb" in sys.modules:

@@ -22,7 +22,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ RELEASE = "0.1.0"
 """Release of the package, named in data files and records. Results name :func:`version`, which differs after every
 change."""
 
-_CHUNK = 1 << 20
+_blake2b = partial(hashlib.blake2b, digest_size=16)
 
 
 @cache
@@ -53,12 +53,6 @@ def version() -> str:
     for path in sorted(path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
         total.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
     return f"{RELEASE}+{total.hexdigest()}"
-
-
-def __getattr__(name: str) -> str:
-    if name == "__version__":
-        return version()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 _STABLE_AFTER_NS = 2_000_000_000
@@ -103,28 +97,24 @@ def _files(folder: Path, ignored: Sequence[str] = ()) -> list[tuple[str, Path]]:
 
 def _digest(files: list[tuple[str, Path]]) -> tuple[str, list[Path]]:
     """Return the hash of names and contents, and the unreadable files, which count by name only."""
-    total, unreadable = hashlib.blake2b(digest_size=16), []
+    total, unreadable = _blake2b(), []
     for name, path in files:
-        content = hashlib.blake2b(digest_size=16)
         try:
-            for chunk in _content(path):
-                content.update(chunk)
+            content = _content_digest(path)
         except PermissionError:
             unreadable.append(path)
-            content = hashlib.blake2b(b"not readable", digest_size=16)
-        total.update(name.encode() + b"\0" + content.digest())
+            content = _blake2b(b"not readable").digest()
+        total.update(name.encode() + b"\0" + content)
     return total.hexdigest(), unreadable
 
 
-def _content(path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a file; of a table the hash of its rows, which no version of a library changes."""
+def _content_digest(path: Path) -> bytes:
+    """Digest of the bytes of a file; of a table that of the hash of its rows, which no version of a library changes."""
     if path.suffix == ".parquet":
         with contextlib.suppress(DataError, ArrowException):  # the reader of the table reports it
-            yield rows_hash(path).encode()
-            return
+            return _blake2b(rows_hash(path).encode()).digest()
     with path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            yield chunk
+        return hashlib.file_digest(stream, _blake2b).digest()
 
 
 def _state(folder: Path, files: list[tuple[str, Path]]) -> tuple[str, int]:
@@ -135,7 +125,7 @@ def _state(folder: Path, files: list[tuple[str, Path]]) -> tuple[str, int]:
     stats = [(name, path.stat()) for name, path in files]
     seen = [(name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev) for name, stat in stats]
     youngest = max((max(stat.st_ctime_ns, stat.st_mtime_ns) for _, stat in stats), default=0)
-    return hashlib.blake2b(json.dumps([str(folder), seen]).encode(), digest_size=16).hexdigest(), youngest
+    return _blake2b(json.dumps([str(folder), seen]).encode()).hexdigest(), youngest
 
 
 def cached_hash(path: Path) -> str:
@@ -148,7 +138,7 @@ def cached_hash(path: Path) -> str:
 
 
 def _check(state: str, found: str) -> str:
-    return hashlib.blake2b(f"{state} {found}".encode(), digest_size=16).hexdigest()
+    return _blake2b(f"{state} {found}".encode()).hexdigest()
 
 
 def content_hash(folder: Path, length: int = 12, ignored: Sequence[str] = ()) -> str:
@@ -200,7 +190,7 @@ def json_digest(document: Any) -> str:
     Spaces of the embedding store are named by it: it must not change.
     """
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
+    return _blake2b(canonical.encode()).hexdigest()
 
 
 _REPLACED = re.compile(r'[<>:"|?*\\/\0]')

@@ -9,22 +9,8 @@ Tasks, processes and runs share the vectors.
 # mteb comes first: the registration that follows its import must not meet half-imported modules of this package.
 import mteb  # noqa: F401
 
-from patent_mteb.store.encoder import Stats, StoredEncoder, stored
+from patent_mteb.store.encoder import StoredEncoder, stored
 from patent_mteb.store.keys import hash_texts
-from patent_mteb.store.shards import Damage
-from patent_mteb.store.space import Space
-from patent_mteb.store.store import EmbeddingStore, PruneReport, SpaceInfo, VerifyReport, default_path
+from patent_mteb.store.store import EmbeddingStore, default_path
 
-__all__ = [
-    "Damage",
-    "EmbeddingStore",
-    "PruneReport",
-    "Space",
-    "SpaceInfo",
-    "Stats",
-    "StoredEncoder",
-    "VerifyReport",
-    "default_path",
-    "hash_texts",
-    "stored",
-]
+__all__ = ["EmbeddingStore", "StoredEncoder", "default_path", "hash_texts", "stored"]

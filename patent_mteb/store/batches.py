@@ -29,9 +29,8 @@ def texts_of(inputs: Any) -> list[str] | None:
     columns = set(getattr(dataset, "column_names", None) or ())
     if columns & _OTHER_MODALITIES or (columns and "text" not in columns):
         return None
-    if (column := _column(inputs, dataset)) is not None:
-        texts = column
-    else:
+    texts = _column(inputs, dataset)
+    if texts is None:
         texts = []
         for batch in inputs:
             if "text" not in batch or _OTHER_MODALITIES & batch.keys():
@@ -103,12 +102,11 @@ def token_lengths(encoder: Any, texts: Sequence[str]) -> NDArray[np.int64]:
         )
     most = getattr(core, "max_seq_length", None)
     most = int(most) if most and np.isfinite(most) else None
+    limit = None if most is None else most * _CHARACTERS_A_TOKEN
     counts: list[int] = []
     for start in range(0, len(texts), _COUNTED_AT_ONCE):
-        some = texts[start : start + _COUNTED_AT_ONCE]
-        if most is not None:
-            some = [text[: most * _CHARACTERS_A_TOKEN] for text in some]
-        counts += map(len, tokenizer(list(some), truncation=most is not None, max_length=most)["input_ids"])
+        some = [text[:limit] for text in texts[start : start + _COUNTED_AT_ONCE]]
+        counts += map(len, tokenizer(some, truncation=most is not None, max_length=most)["input_ids"])
     return np.array(counts, np.int64)
 
 

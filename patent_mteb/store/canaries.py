@@ -16,7 +16,6 @@ import base64
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +61,6 @@ def _metadata(task_type: Any) -> TaskMetadata:
     )
 
 
-_METADATA = _metadata("Retrieval")
-_ROLES = (PromptType.query, PromptType.document)
 _WHERE: dict[str, Any] = {"hf_split": "test", "hf_subset": "default", "show_progress_bar": False}
 
 
@@ -121,7 +118,6 @@ class Behaviour:
             return None
 
 
-@lru_cache(maxsize=8)
 def _directions(width: int) -> NDArray[np.float64]:
     """[width, 16] random signs, scaled to keep lengths (Johnson and Lindenstrauss)."""
     signs = np.random.default_rng(20261123).choice([-1.0, 1.0], (width, _WIDTH))
@@ -210,9 +206,9 @@ def _vectors(model: Any, options: Mapping[str, Any]) -> NDArray[Any] | None:
 def _encoded(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
     """[2 x texts, width] vectors in both roles."""
     size = options.get("batch_size") or len(TEXTS)
-    where = {**options, **_WHERE, "task_metadata": _METADATA}
+    where = {**options, **_WHERE, "task_metadata": _metadata("Retrieval")}
     found = []
-    for role in _ROLES:
+    for role in (PromptType.query, PromptType.document):
         found.append(as_array(model.encode(text_loader(list(TEXTS), size), prompt_type=role, **where)))
         if len(found[-1]) != len(TEXTS):
             raise ValueError(f"{len(found[-1])} vectors for {len(TEXTS)} texts")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +66,7 @@ class Scaled:
     The error of a value is at most half a step, that of a vector v of d dimensions at most max|v| * sqrt(d) / 254.
     """
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        return {"codec": "int8, a scale for each vector"}
+    settings: ClassVar[Mapping[str, Any]] = {"codec": "int8, a scale for each vector"}
 
     def code(self, vectors: NDArray[Any]) -> NDArray[np.int8]:
         steps = (np.abs(vectors).max(axis=1, keepdims=True, initial=0) / _HIGHEST).astype("<f4")

@@ -301,10 +301,6 @@ class StoredEncoder(LiveIdentity):
             return facts_of(self._model, self._model.mteb_model_meta)
         return Facts.read(self._record()) or facts_of(self.model, self.model.mteb_model_meta)
 
-    def digests(self) -> dict[str, str]:
-        """Digests of the model when it was last loaded; empty where unknown."""
-        return {name: str(self.noted(name) or "") for name in DIGESTS}
-
     def note(self, name: str, value: Any) -> None:
         """Save a value with the facts about the model, if there are any."""
         if (record := self._record()) and record.get(name) != value:
@@ -322,7 +318,9 @@ class StoredEncoder(LiveIdentity):
         meta = self._meta
         settings = [plain(value) for value in (meta.loader, meta.loader_kwargs, meta.experiment_kwargs)]
         declared = [meta.name, meta.revision, *settings]
-        return self.store.path / "models" / f"{json_digest([declared, _versions(), _FACTS_FORMAT])}.json"
+        # the libraries that resolve prompts and read checkpoints
+        versions = [version(name) for name in ("mteb", "sentence-transformers", "transformers")]
+        return self.store.path / "models" / f"{json_digest([declared, versions, _FACTS_FORMAT])}.json"
 
     def plan(self, inputs: Any, texts: list[str], arguments: Mapping[str, Any]) -> Plan:
         """Return the keys of a call and which are stored.
@@ -460,8 +458,3 @@ class StoredEncoder(LiveIdentity):
 
 def _batch_size(plan: Plan) -> int:
     return int(plan.kwargs.get("batch_size") or getattr(plan.inputs, "batch_size", None) or 32)
-
-
-def _versions() -> list[str]:
-    """Versions of the libraries that resolve prompts and read checkpoints."""
-    return [version(name) for name in ("mteb", "sentence-transformers", "transformers")]

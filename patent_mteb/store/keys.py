@@ -36,8 +36,5 @@ def halves(keys: Keys) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
 
 def distinct(keys: Keys) -> NDArray[np.int64]:
     """Positions of the first occurrence of every distinct key, ascending."""
-    high, low = halves(keys)
-    order = np.lexsort((low, high))
-    new = np.ones(len(order), bool)
-    new[1:] = (high[order][1:] != high[order][:-1]) | (low[order][1:] != low[order][:-1])
-    return np.sort(order[new])
+    words = np.ascontiguousarray(keys).view(f"S{KEY_BYTES}")
+    return np.sort(np.unique(words, return_index=True)[1])

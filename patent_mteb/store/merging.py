@@ -45,7 +45,7 @@ def merge(store: EmbeddingStore, others: Sequence[Path]) -> Merged:
         _refuse_damage(other)
     done = Merged()
     for other in opened:
-        spaces = [(store.space(*described), directory, document) for directory, document, described in _spaces(other)]
+        spaces = list(_spaces(store, other))
         for space, directory, document in spaces:
             compared = sum(
                 _compare(space, shard, intact, document) for shard, intact, _ in examine(directory, document) if intact
@@ -65,12 +65,13 @@ def merge(store: EmbeddingStore, others: Sequence[Path]) -> Merged:
     return done
 
 
-def _spaces(other: EmbeddingStore) -> Iterator[tuple[Path, Mapping[str, Any], tuple[Any, str, bool]]]:
+def _spaces(store: EmbeddingStore, other: EmbeddingStore) -> Iterator[tuple[Space, Path, Mapping[str, Any]]]:
+    """Yield a space of the store for each space of the other, with the other's folder and description."""
     for directory in directories(other.path):
         document = document_of(directory)
         if document is None:
             raise DataError("the description of this space was removed meanwhile", path=directory, remedy="merge again")
-        yield directory, document, (document["identity"], document["dtype"], document["ragged"])
+        yield store.space(document["identity"], document["dtype"], document["ragged"]), directory, document
 
 
 def _refuse_damage(other: EmbeddingStore) -> None:

@@ -59,12 +59,12 @@ class StoredPairs(LiveIdentity):
         encoder_class = _Pairs if getattr(type(model), "predict", None) is CrossEncoderWrapper.predict else _TaskPairs
         encoder = stored(encoder_class(model), path)
         self._encode, self._stats = encoder.encode, encoder.stats
-        self._reported = (0, 0)
+        self._reported = 0
 
     def effort(self) -> dict[str, float]:
         """Count the pairs since the last call whose score was stored already."""
-        before, self._reported = self._reported, (self._stats.texts, self._stats.encoded)
-        found = self._reported[0] - before[0] - (self._reported[1] - before[1])
+        before, self._reported = self._reported, self._stats.texts - self._stats.encoded
+        found = self._reported - before
         return {"kept_pairs": found} if found else {}
 
     def predict(

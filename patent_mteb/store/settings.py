@@ -42,16 +42,12 @@ _GROWING = ("cache", "cached", "seen")  # parts of the names of attributes that 
 _DYNAMIC_ROPE = ("dynamic", "longrope")  # rotary embeddings that recompute their frequencies for a longer text
 
 
-def weights_digest(network: Any) -> str:
-    """Digest of names, types, shapes and values of a torch module's weights; large tensors are sampled.
-
-    Permuted or transposed weights differ. Changes of a few values of a large tensor may be missed; training is not.
-    """
-    return digest(_values(network.named_parameters()))
-
-
 def _values(tensors: Iterable[tuple[str, Any]]) -> list[Any]:
-    """Names, types and shapes of tensors, and one number for the values of each, in one transfer a device."""
+    """Names, types and shapes of tensors, and one number for the values of each, in one transfer a device.
+
+    Large tensors are sampled. Permuted or transposed weights differ. Changes of a few values of a large tensor may be
+    missed; training is not.
+    """
     import torch
 
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -166,24 +162,17 @@ _DEFAULTS = {"output_value": "sentence_embedding", "normalize_embeddings": False
 _NOTE = "_patent_mteb_at_load"
 _SETTINGS = "settings"
 DIGESTS = ("weights", "modules", "tokenizer")  # names of the digests of a model
-_COMPRESSED = "output_dtypes"
 _PER_CALL = frozenset({"int8", "uint8", "binary", "ubinary"})
 _Model = TypeVar("_Model")
 _UNDECLARED: Any = SimpleNamespace(loader_kwargs={}, experiment_kwargs={}, max_tokens=None)
 
 
-def is_network(candidate: Any) -> bool:
-    """Whether an object is a torch module. Does not import torch: without it, nothing is one."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(candidate, torch.nn.Module)
-
-
 def _network(model: Any) -> Any:
-    """The torch module inside a model, None if there is none."""
-    for one in (getattr(model, "model", None), getattr(getattr(model, "_encoder", None), "model", None), model):
-        if is_network(one):
-            return one
-    return None
+    """The torch module inside a model, None if there is none. Does not import torch: without it, nothing is one."""
+    if (torch := sys.modules.get("torch")) is None:
+        return None
+    candidates = (getattr(model, "model", None), getattr(getattr(model, "_encoder", None), "model", None), model)
+    return next((one for one in candidates if isinstance(one, torch.nn.Module)), None)
 
 
 def _live(model: Any) -> list[tuple[Any, dict[str, Any]]]:
@@ -209,7 +198,8 @@ def _live(model: Any) -> list[tuple[Any, dict[str, Any]]]:
 def _digests(model: Any, network: Any) -> dict[str, str]:
     tokenizer = next(filter(None, (getattr(one, "tokenizer", None) for one in (network, model))), None)
     volatile = getattr(getattr(model, "_encoder", None), "volatile", ())  # PyLate sets the length by role
-    found = (weights_digest(network), modules_digest(network, volatile), tokenizer_digest(tokenizer))
+    weights = digest(_values(network.named_parameters()))
+    found = (weights, modules_digest(network, volatile), tokenizer_digest(tokenizer))
     return dict(zip(DIGESTS, found, strict=True))
 
 
@@ -329,7 +319,7 @@ class LiveIdentity:
 
     @mteb_model_meta.setter
     def mteb_model_meta(self, meta: ModelMeta) -> None:
-        if _COMPRESSED in (meta.experiment_kwargs or {}):
+        if "output_dtypes" in (meta.experiment_kwargs or {}):
             raise ModelError(
                 f"mteb's CompressionWrapper would save the plain scores of {meta.name} as those of its quantised"
                 " vectors. Remedy: patent_mteb.models.Quantised(model, 'int8'), which has an identity of its own"
@@ -446,7 +436,8 @@ def _leaf_facts(leaf: Any) -> dict[str, Any]:
     known = {"settings": asdict(facts), "device": "", "dtype": "", "max_tokens": facts.max_tokens}
     weight = None if network is None else next(network.parameters(), None)
     if network is None or weight is None:
-        return {**known, **(leaf.digests() if unloaded else dict.fromkeys(DIGESTS))}
+        digests = {name: str(leaf.noted(name) or "") for name in DIGESTS} if unloaded else dict.fromkeys(DIGESTS)
+        return {**known, **digests}
     device = str(weight.device)
     if weight.device.type == "cuda":
         import torch

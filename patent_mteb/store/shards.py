@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
+from xxhash import xxh3_64_intdigest as checksum
 
 from patent_mteb.store.keys import KEY_BYTES, Keys
 
@@ -38,11 +38,6 @@ _HEAD = struct.Struct("<4sIQQQ")
 _LENGTH = struct.Struct("<I")
 _HEADER_BYTES = 256
 _CHECK = struct.Struct("<Q")
-
-
-def checksum(data: Any) -> int:
-    """64-bit XXH3 of a bytes-like object or a contiguous array."""
-    return xxhash.xxh3_64_intdigest(data)
 
 
 def row_type(document: Mapping[str, Any]) -> np.dtype[Any]:
@@ -210,7 +205,7 @@ class Shard:
         end = block.first_row + block.rows
         if not block.verified:
             rows = view[block.first_row : end]
-            block.verified = len(rows) == block.rows and checksum(rows) == block.checksum
+            block.verified = len(rows) == block.rows and checksum(rows.data) == block.checksum
         if block.verified:
             return None
         return Damage(self.rows_path, f"wrong checksum of rows {block.first_row} to {end}", block.texts)
@@ -274,7 +269,7 @@ class ShardWriter:
         """Write a block: rows [r, width] of keys [n, 16]. In a ragged space ``lengths`` [n] add up to r."""
         body = np.ascontiguousarray(rows)
         _write_all(self._rows_file, body.data.cast("B") if body.size else b"")
-        head = _HEAD.pack(_BLOCK, len(keys), self.rows, len(body), checksum(body))
+        head = _HEAD.pack(_BLOCK, len(keys), self.rows, len(body), checksum(body.data))
         record = head + _CHECK.pack(checksum(head)) + keys.tobytes()
         if lengths is not None:
             record += lengths.astype("<u4").tobytes()

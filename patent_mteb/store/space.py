@@ -73,8 +73,7 @@ class Table:
         return positions
 
 
-_NONE: list[Any] = [np.empty(0, kind) for kind in (np.uint64, np.uint64, np.int32, np.uint32, np.uint32)]
-_EMPTY = Table(*_NONE)
+_EMPTY = Table(*(np.empty(0, kind) for kind in ("u8", "u8", "i4", "u4", "u4")))
 
 
 def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -111,7 +110,6 @@ def copy_rows(
     targets, lengths = offsets[:-1], np.diff(offsets)
     if not len(targets):
         return
-    one_each = bool((lengths == 1).all())
     rows = entries.row.astype(np.int64)
     order = np.argsort((numbers << 32) | rows)
     row_bytes = max(1, out.shape[1] * out.itemsize)
@@ -124,17 +122,14 @@ def copy_rows(
             raise FileNotFoundError(f"rows of {source} have been cut off")
         for begin, end in slices(ends, first, last, max(1, _SLICE_BYTES // row_bytes)):
             chosen = order[begin:end]
-            if one_each:
-                out[targets[chosen]] = view[rows[chosen]]
-            else:
-                out[spread(targets[chosen], lengths[chosen])] = view[spread(rows[chosen], lengths[chosen])]
+            out[spread(targets[chosen], lengths[chosen])] = view[spread(rows[chosen], lengths[chosen])]
         del view
 
 
 DTYPES = ("float32", "float16", "int8")  # number types of stored vectors; ``int8`` is for codecs
 _BLOCK_BYTES = 4 << 20
 _ATTEMPTS = 3  # attempts of a read or write that fails because another process removes shards
-_NOWHERE = Unwritten(np.empty((0, 1), np.float32))  # replaces a removed shard
+_NOWHERE = Unwritten(np.empty((0, 0), np.float32))  # replaces a removed shard
 
 
 class Space:
@@ -181,9 +176,8 @@ class Space:
 
     def _width(self) -> int:
         written = (shard.width for shard in self._shards.values() if shard.blocks)
-        return next(written, 0) or next(
-            (source.width for source, _ in self._blocks if isinstance(source, Unwritten) and source is not _NOWHERE), 0
-        )
+        unwritten = (source.width for source, _ in self._blocks)
+        return next(filter(None, itertools.chain(written, unwritten)), 0)
 
     def use(self) -> None:
         """Make the folder and its description if missing, and mark the space as used."""

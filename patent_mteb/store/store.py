@@ -53,9 +53,7 @@ class SpaceInfo:
     identity: Mapping[str, Any]
     dtype: str
     ragged: bool
-    width: int  # dimensions, 0 for an empty space
     texts: int  # distinct texts with intact records (``verify`` reads their rows)
-    rows: int  # vectors, more than texts in ragged spaces, where a text has several
     nbytes: int  # size on disk
     last_used: float  # when a process last opened or wrote it, seconds since the epoch
 
@@ -171,9 +169,7 @@ class EmbeddingStore:
         document = {"format": _FORMAT, "identity": dict(identity), "dtype": dtype, "ragged": ragged}
         digest = json_digest(document)
         with self._lock:
-            space = self._open.get(digest)
-            if space is None:
-                space = self._open[digest] = Space(self.path / "spaces" / digest, document, self)
+            space = self._open.setdefault(digest, Space(self.path / "spaces" / digest, document, self))
         space.use()
         return space
 
@@ -350,9 +346,7 @@ def _info(directory: Path) -> SpaceInfo:
         document["identity"],
         document["dtype"],
         document["ragged"],
-        width=next((shard.width for shard in shards if shard.width), 0),
         texts=len(distinct(np.concatenate([keyed.keys for keyed in blocks]))) if blocks else 0,
-        rows=sum(keyed.block.rows for keyed in blocks),
         nbytes=size_of(directory),
         last_used=(described if described.exists() else directory).stat().st_mtime,
     )
