@@ -338,7 +338,7 @@ def open_store(store: EmbeddingStore | Path | str | None) -> EmbeddingStore:
 
 def _info(directory: Path) -> SpaceInfo:
     described = directory / "space.json"
-    document = read_json(described) or {"identity": {}, "dtype": "float32", "ragged": False}
+    document = document_of(directory) or {"identity": {}, "dtype": "float32", "ragged": False}
     shards = [Shard(path, document) for path in sorted(directory.glob(f"*{INDEX_SUFFIX}"))]
     blocks = [keyed for shard in shards for keyed in shard.read_new()[0]]
     return SpaceInfo(
