@@ -45,8 +45,6 @@ def every_label(label_sets: Sequence[Collection[str]]) -> tuple[list[str], list[
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement of clusters with classes."""
-
     v_measure: float  # harmonic mean of homogeneity and completeness, equal to NMI with the arithmetic mean
     ari: float  # adjusted Rand index
     classes: int  # number of classes among the documents
@@ -64,8 +62,6 @@ def agreement(classes: Any, assigned: Any) -> Agreement:
 
 @dataclass(frozen=True)
 class Clustering(Agreement):
-    """The result of a clustering."""
-
     nmi: float  # normalised mutual information
     silhouette: float | None  # mean by Euclidean distance, None unless requested
     clusters: int  # number of clusters requested

@@ -177,8 +177,6 @@ def check_leakage(keys: Mapping[str, tuple[Sequence[Any], Sequence[Any]]], path:
             logger.warning(f"{message}; they make the score too high", path, shared, len(tested), word)
 
 
-def refuse_unscorable(
-    qrels: Mapping[str, Mapping[str, int]], path: Path, why: str = "no judgement is positive"
-) -> None:
+def refuse_unscorable(qrels: Mapping[str, Mapping[str, int]], path: Path, why: str) -> None:
     if not any(gain > 0 for judged in qrels.values() for gain in judged.values()):
         raise DataError(why, path=path, remedy="a query needs a relevant document other than itself")

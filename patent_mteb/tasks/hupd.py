@@ -109,8 +109,6 @@ def _documents(path: Path, counts: Counter[str]) -> Iterator[dict[str, Any]]:
 
 
 class HUPDClassification(ProbedRows):
-    """One of the two tasks; see the module."""
-
     def read_rows(self) -> tuple[Path, dict[str, list[Row]]]:
         path, counts = self.source.path(ARCHIVE), Counter[str]()
         parts: dict[str, list[Row]] = {"train": [], "test": []}

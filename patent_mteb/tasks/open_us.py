@@ -85,8 +85,6 @@ def read_folder(place: Path, revision: str) -> tuple[Folder, layout.Dates]:
 
 
 class OpenRetrieval(PatentRetrieval):
-    """A task of an open benchmark; see the module."""
-
     spec: Spec
 
     def load_tables(self) -> RetrievalTables:
@@ -138,7 +136,6 @@ class OpenRetrieval(PatentRetrieval):
         return queries, folder.documents, qrels
 
     def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
-        """Return the judged share of the rankings, and bpref over all grades and over X and Y."""
         found, known = super().benchmark_scores(run, judged), self.tables.qrels
         for k in JUDGED_AT if run.query_ids else ():
             found[f"judged_at_{k}"] = float(judged.judged_share(k).mean())

@@ -108,7 +108,6 @@ FACTS = Facts(
 
 
 def _table(source: Source, split: str, required: Iterable[str]) -> tuple[Path, pa.Table]:
-    """Read the table of a split, and return its path and rows."""
     path = source.path(f"{split}/data.parquet")
     table = files.read_parquet(path, list(required))
     if table.num_rows == 0:

@@ -88,7 +88,6 @@ def _families(path: Path, revision: str) -> dict[str, str]:
 
 
 def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> LabelledTexts:
-    """Return the texts and labels of a label set with the given text fields, by split."""
     path = source.path(f"labels/{label_set}.parquet")
     families = _families(source.path("metadata.parquet"), source.revision)
     rows = label_sets.read_labels(source.path(), label_set, families)
@@ -136,8 +135,6 @@ SILHOUETTE_VARIABLE = "PATENT_MTEB_SILHOUETTE"
 
 
 class LabelTask(FrozenTask):
-    """A task on one label set with one variant of the text."""
-
     label_set: LabelSet
     fields: tuple[str, ...]
 
