@@ -78,8 +78,6 @@ def neighbours(train: ArrayLike, queries: ArrayLike, k: int) -> NDArray[np.intp]
 
 def _carriers(table: NDArray[np.intp], labels: Labels, k: int) -> NDArray[np.int64]:
     """Return the number of the k nearest neighbours with each label, [n, L]."""
-    if not 1 <= k <= table.shape[1]:
-        raise ValueError(f"k = {k} with a table of {table.shape[1]} neighbours")
     carriers = np.zeros((len(table), labels.shape[1]), dtype=np.int64)
     for place in range(k):
         carriers += labels[table[:, place]]

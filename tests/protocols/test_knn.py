@@ -140,7 +140,5 @@ def test_bad_input_is_refused():
         neighbours(x, TEST[0][:, :4], 3)
     with pytest.raises(ValueError, match="k = 401 neighbours of 400 training rows"):
         neighbours(x, TEST[0], 401)
-    with pytest.raises(ValueError, match="k = 5 with a table of 3 neighbours"):
-        majority_vote(neighbours(x, TEST[0], 3), y, [1, 5])
     with pytest.raises(ValueError, match=r"train labels must be \[400"):
         class_shares((x, y[:-1]), TEST[0], (10,))

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 from patent_mteb.protocols import f1_per_label, label_matrix, multi_hot, precision_at
+from patent_mteb.protocols import linear_probe as module
 from patent_mteb.protocols.linear_probe import C_GRID, fit_logistic, linear_probe, logistic_regression_f1
 
 GRID = (0.01, 1.0, 100.0)
@@ -137,8 +138,9 @@ def test_equal_scores_take_the_smallest_c():
     assert linear_probe(one, one, one, NAMES, grid=(10.0, 0.1, 1.0)).c == 0.1
 
 
-def test_fits_that_stop_short_are_reported():
-    probe = linear_probe(*SPLITS, NAMES, grid=(1.0,), max_iterations=1)
+def test_fits_that_stop_short_are_reported(monkeypatch):
+    monkeypatch.setattr(module, "MAX_ITERATIONS", 1)
+    probe = linear_probe(*SPLITS, NAMES, grid=(1.0,))
     assert {name for _, name, _ in probe.unconverged} == set(NAMES)
     assert all(c == 1.0 and residual > 1e-6 for c, _, residual in probe.unconverged)
 
