@@ -248,8 +248,7 @@ class Classification(FrozenTask):
                 roles |= {f"{split} {columns[0]}": "query", f"{split} {columns[1]}": "document"}
         (_, train), (path, test) = parts["train"], parts["test"]
         for word, place in (("id", 0), ("text", 2)):
-            keys = [row[place] for row in train], [row[place] for row in test]
-            checks.check_leakage({word: keys}, path)
+            checks.check_leakage([row[place] for row in train], [row[place] for row in test], word, path)
         checks.check_unseen_labels(set(labels["test"]), set(labels["train"]), path)
         return LabelledRows(texts, labels, roles, self.ipc3)
 

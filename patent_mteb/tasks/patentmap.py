@@ -354,9 +354,7 @@ class IPCClassification(FrozenTask):
             texts |= {f"{_PAPER}{part}": known for part, known in (tagged if paper_tags else plain).items()}
         checks.refuse_constant(classes, path, "training patents")
         checks.check_unseen_labels(set(tested), known, path)
-        checks.check_leakage(
-            {"text": ([(text,) for text in texts["train"]], [(text,) for text in texts["test"]])}, path
-        )
+        checks.check_leakage(texts["train"], texts["test"], "text", path)
         labels = {
             part: multi_hot([[x for x in one.labels if x in known] for one in rows], classes)
             for part, rows in parts.items()
