@@ -28,8 +28,6 @@ Split = tuple[ArrayLike, ArrayLike]
 def multi_hot(label_sets: Sequence[Collection[str]], classes: Sequence[str]) -> Labels:
     """Return the labels of each document as a boolean matrix [n, L]."""
     column = {name: number for number, name in enumerate(classes)}
-    if len(column) < len(classes):
-        raise ValueError("the classes are not distinct")
     matrix = np.zeros((len(label_sets), len(classes)), dtype=bool)
     for row, labels in enumerate(label_sets):
         for label in labels:
@@ -92,8 +90,6 @@ def macro_f1_interval(true: ArrayLike, predicted: ArrayLike, **drawing: int) -> 
 
 
 def v_measure_interval(classes: Sequence[object], assigned: Sequence[int], **drawing: int) -> Interval:
-    if len(classes) != len(assigned):
-        raise ValueError(f"{len(classes)} classes for {len(assigned)} assigned documents")
     class_of = np.unique(np.asarray([str(name) for name in classes]), return_inverse=True)[1]
     cluster_of = np.unique(np.asarray(assigned), return_inverse=True)[1]
     pairs, cell_of = np.unique(np.stack([class_of, cluster_of]), axis=1, return_inverse=True)
@@ -119,8 +115,6 @@ def mean_interval(values: ArrayLike, **drawing: int) -> Interval:
 def pearson_interval(first: ArrayLike, second: ArrayLike, **drawing: int) -> Interval:
     """The 95% interval of Pearson's correlation over pairs. A resample with a constant variable counts as 0."""
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if x.shape != y.shape:
-        raise ValueError(f"{len(x)} values for {len(y)} others")
     x, y = x - x.mean(), y - y.mean()
 
     def correlation(drawn: NDArray[np.float64]) -> NDArray[np.float64]:

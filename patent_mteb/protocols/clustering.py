@@ -9,12 +9,10 @@ scores.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from patent_mteb.metrics import embedding_matrix
@@ -25,20 +23,18 @@ _RESTARTS = 10
 _BATCH = 16_384
 
 
-def single_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None = None) -> list[str]:
+def single_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int]) -> list[str]:
     """Return the rarest label of each document, of equally rare ones the alphabetically first.
 
     It is the most specific one, and the rule keeps rare classes, which the number of clusters, that of all labels,
-    assumes. ``counts`` are the documents with each label, by default of ``label_sets``.
+    assumes. ``counts`` are the documents with each label.
     """
-    known = _counted(label_sets, counts)
-    return [min(labels, key=lambda label: (known[label], label)) for labels in label_sets]
+    return [min(labels, key=lambda label: (counts[label], label)) for labels in label_sets]
 
 
-def most_frequent_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None = None) -> list[str]:
+def most_frequent_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int]) -> list[str]:
     """Return the most frequent label of each document, to compare clusters with broad classes."""
-    known = _counted(label_sets, counts)
-    return [min(labels, key=lambda label: (-known[label], label)) for labels in label_sets]
+    return [min(labels, key=lambda label: (-counts[label], label)) for labels in label_sets]
 
 
 def every_label(label_sets: Sequence[Collection[str]]) -> tuple[list[str], list[int]]:
@@ -47,22 +43,8 @@ def every_label(label_sets: Sequence[Collection[str]]) -> tuple[list[str], list[
     return [label for label, _ in pairs], [row for _, row in pairs]
 
 
-def _counted(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None) -> Mapping[str, int]:
-    """Number of documents with each label. Every document must have a label, and every label a count."""
-    known = Counter(label for labels in label_sets for label in set(labels)) if counts is None else counts
-    for row, labels in enumerate(label_sets):
-        if not labels:
-            raise ValueError(f"document {row} has no label; it belongs to no class")
-        for label in labels:
-            if label not in known:
-                raise ValueError(f"label {label!r} of document {row} is not counted")
-    return known
-
-
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement of clusters with classes."""
-
     v_measure: float  # harmonic mean of homogeneity and completeness, equal to NMI with the arithmetic mean
     ari: float  # adjusted Rand index
     classes: int  # number of classes among the documents
@@ -80,73 +62,42 @@ def agreement(classes: Any, assigned: Any) -> Agreement:
 
 @dataclass(frozen=True)
 class Clustering(Agreement):
-    """The result of a clustering."""
-
     nmi: float  # normalised mutual information
     silhouette: float | None  # mean by Euclidean distance, None unless requested
     clusters: int  # number of clusters requested
     assigned: tuple[int, ...]  # cluster of each document
 
 
-def _score(
-    model: Any, embeddings: ArrayLike, classes: Sequence[object], clusters: int | None, silhouette: bool
-) -> Clustering:
+def _score(model: Any, embeddings: ArrayLike, classes: Sequence[str], *, silhouette: bool = False) -> Clustering:
     from sklearn import metrics
 
     x = embedding_matrix(embeddings)
-    if len(classes) != len(x):
-        raise ValueError(f"{len(classes)} classes for {len(x)} embeddings")
-    _, true = np.unique(np.asarray([str(name) for name in classes]), return_inverse=True)
-    present = int(true.max()) + 1
-    k = present if clusters is None else clusters
-    if not 1 <= k <= len(x):
-        raise ValueError(f"{k} clusters of {len(x)} embeddings")
-    assigned = model.set_params(n_clusters=k).fit_predict(x)
+    assigned = model.fit_predict(x)
     return Clustering(
-        **vars(agreement(true, assigned)),
-        nmi=float(metrics.normalized_mutual_info_score(true, assigned)),
+        **vars(agreement(classes, assigned)),
+        nmi=float(metrics.normalized_mutual_info_score(classes, assigned)),
         silhouette=float(metrics.silhouette_score(x, assigned)) if silhouette else None,
-        clusters=k,
+        clusters=model.n_clusters,
         assigned=tuple(assigned.tolist()),
     )
 
 
 def cluster(
-    embeddings: ArrayLike,
-    classes: Sequence[object],
-    *,
-    clusters: int | None = None,
-    silhouette: bool = False,
-    seed: int = SEED,
+    embeddings: ArrayLike, classes: Sequence[str], *, clusters: int, silhouette: bool = False, seed: int = SEED
 ) -> Clustering:
     """k-means (WIPO-AT, section 3.3.3) of embeddings [n, d], which are not scaled, with classes [n].
 
-    ``clusters`` is the paper's number of true labels of the data set; by default the number of classes that occur. The
-    silhouette needs all pairs of documents.
+    ``clusters`` is the paper's number of true labels of the data set. The silhouette needs all pairs of documents.
     """
     from sklearn.cluster import KMeans
 
-    return _score(KMeans(n_init=_RESTARTS, random_state=seed), embeddings, classes, clusters, silhouette)
+    model = KMeans(clusters, n_init=_RESTARTS, random_state=seed)
+    return _score(model, embeddings, classes, silhouette=silhouette)
 
 
-def minibatch_cluster(embeddings: ArrayLike, classes: Sequence[object]) -> Clustering:
+def minibatch_cluster(embeddings: ArrayLike, classes: Sequence[str]) -> Clustering:
     """Mini-batch k-means (PatenTEB, section 5.3 and table 14) with a cluster for each class that occurs."""
     from sklearn.cluster import MiniBatchKMeans
 
-    model = MiniBatchKMeans(batch_size=_BATCH, random_state=SEED, n_init="auto")
-    return _score(model, embeddings, classes, None, silhouette=False)
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Mean and standard deviation (n - 1) of a score over seeds."""
-
-    mean: float
-    std: float
-    seeds: int
-
-
-def spread(embeddings: ArrayLike, classes: Sequence[object], *, clusters: int | None = None) -> Spread:
-    """Return the V-measure of :func:`cluster` over several seeds, which shows the effect of the initialisation."""
-    values = [cluster(embeddings, classes, clusters=clusters, seed=seed).v_measure for seed in SEEDS]
-    return Spread(float(np.mean(values)), float(np.std(values, ddof=1)), len(values))
+    model = MiniBatchKMeans(len(set(classes)), batch_size=_BATCH, random_state=SEED, n_init="auto")
+    return _score(model, embeddings, classes)

@@ -1,22 +1,21 @@
 """k nearest neighbours on frozen embeddings, with one exact table of neighbours for every k.
 
-:func:`majority_vote` is the classifier of WIPO-AT (section 3.3.2), :func:`neighbour_scores` that of PatentMap (section
+:func:`majority_vote` is the classifier of WIPO-AT (section 3.3.2), :func:`class_shares` that of PatentMap (section
 4.3), evaluated by :func:`patent_mteb.protocols.precision_at`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from patent_mteb.metrics import embedding_matrix
-from patent_mteb.protocols import Labels, Split, f1_per_label, label_matrix, precision_at
+from patent_mteb.protocols import Labels, Split, f1_per_label, label_matrix
 
 WIPO_AT_KS = (1, 3, 5, 10, 20)
-PATENTMAP_KS = (1, 3, 5)
 _BLOCK_ENTRIES = 1 << 24
 _PAIRS = 1 << 20
 
@@ -77,43 +76,32 @@ def neighbours(train: ArrayLike, queries: ArrayLike, k: int) -> NDArray[np.intp]
     return table
 
 
-def _carriers(table: NDArray[np.intp], labels: Labels, ks: Sequence[int]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """For each k, the number of the k nearest neighbours with each label, [n, L]."""
-    counted, carriers = 0, np.zeros((len(table), labels.shape[1]), dtype=np.int64)
-    for k in sorted(set(ks)):
-        if not 1 <= k <= table.shape[1]:
-            raise ValueError(f"k = {k} with a table of {table.shape[1]} neighbours")
-        for place in range(counted, k):
-            carriers += labels[table[:, place]]
-        counted = k
-        yield k, carriers
+def _carriers(table: NDArray[np.intp], labels: Labels, k: int) -> NDArray[np.int64]:
+    """Return the number of the k nearest neighbours with each label, [n, L]."""
+    carriers = np.zeros((len(table), labels.shape[1]), dtype=np.int64)
+    for place in range(k):
+        carriers += labels[table[:, place]]
+    return carriers
 
 
-def majority_vote(table: NDArray[np.intp], labels: ArrayLike, ks: Sequence[int]) -> dict[int, Labels]:
+def majority_vote(table: NDArray[np.intp], labels: Labels, ks: Sequence[int]) -> dict[int, Labels]:
     """Return, for each k, the labels of more than half of the k nearest neighbours. As in scikit-learn, ties fail."""
-    known = label_matrix(labels, rows=len(np.asarray(labels)), name="train labels")
-    return {k: 2 * carriers > k for k, carriers in _carriers(table, known, ks)}
+    return {k: 2 * _carriers(table, labels, k) > k for k in ks}
 
 
-def neighbour_scores(table: NDArray[np.intp], labels: ArrayLike, k: int) -> NDArray[np.float64]:
-    """Return the share of the k nearest neighbours with each label, [n, L]."""
-    known = label_matrix(labels, rows=len(np.asarray(labels)), name="train labels")
-    return next(carriers / k for _, carriers in _carriers(table, known, [k]))
+def class_shares(train: Split, queries: ArrayLike, ks: Sequence[int]) -> dict[int, NDArray[np.float64]]:
+    """Return, for each k, the share of the k nearest neighbours with each label, [n queries, L]."""
+    x = embedding_matrix(train[0], name="train embeddings")
+    known = label_matrix(train[1], rows=len(x), name="train labels")
+    table = neighbours(x, queries, max(ks))
+    return {k: _carriers(table, known, k) / k for k in ks}
 
 
 @dataclass(frozen=True)
 class KNN:
     macro_f1: dict[int, float]  # by k
-    f1: dict[int, dict[str, float]]  # by k and class
     best_k: int  # with the best macro F1, the smallest of equals
     predicted: Labels  # [n test, L] with the best k
-
-
-def _splits(train: Split, test: Split, classes: int | None, k: int) -> tuple[NDArray[np.intp], Labels, Labels]:
-    x, held = embedding_matrix(train[0], name="train embeddings"), embedding_matrix(test[0], name="test embeddings")
-    known = label_matrix(train[1], rows=len(x), name="train labels", classes=classes)
-    true = label_matrix(test[1], rows=len(held), name="test labels", classes=known.shape[1])
-    return neighbours(x, held, k), known, true
 
 
 def knn(train: Split, test: Split, classes: Sequence[str]) -> KNN:
@@ -122,39 +110,10 @@ def knn(train: Split, test: Split, classes: Sequence[str]) -> KNN:
     The best k is picked on the test split, as the paper's tables do not say otherwise: it is an upper bound, not a
     tuned score.
     """
-    table, known, true = _splits(train, test, len(classes), max(WIPO_AT_KS))
-    votes = majority_vote(table, known, WIPO_AT_KS)
-    f1 = {k: f1_per_label(true, predicted) for k, predicted in votes.items()}
-    macro = {k: float(values.mean()) for k, values in f1.items()}
-    named = {k: dict(zip(classes, values.tolist(), strict=True)) for k, values in f1.items()}
+    x, held = embedding_matrix(train[0], name="train embeddings"), embedding_matrix(test[0], name="test embeddings")
+    known = label_matrix(train[1], rows=len(x), name="train labels", classes=len(classes))
+    true = label_matrix(test[1], rows=len(held), name="test labels", classes=len(classes))
+    votes = majority_vote(neighbours(x, held, max(WIPO_AT_KS)), known, WIPO_AT_KS)
+    macro = {k: float(f1_per_label(true, predicted).mean()) for k, predicted in votes.items()}
     best = max(macro, key=lambda k: (macro[k], -k))
-    return KNN(macro, named, best, votes[best])
-
-
-@dataclass(frozen=True)
-class RankedKNN:
-    precision: dict[int, float]  # by cutoff
-    k: int  # number of neighbours
-    of_each: dict[int, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)  # by document
-
-
-def ranked_knn(
-    train: Split,
-    test: Split,
-    *,
-    k: int = 10,
-    cutoffs: Sequence[int] = PATENTMAP_KS,
-    validation: Split | None = None,
-    ks: Sequence[int] = WIPO_AT_KS,
-) -> RankedKNN:
-    """P@1, P@3 and P@5 of the classes ranked by their share among the neighbours (PatentMap, table 2).
-
-    With a validation split, k is the one of ``ks`` with the best P@1 there, the smallest of equals.
-    """
-    if validation is not None:
-        table, known, true = _splits(train, validation, None, max(ks))
-        k = max(ks, key=lambda k: (precision_at(true, neighbour_scores(table, known, k), 1).mean(), -k))
-    table, known, true = _splits(train, test, None, k)
-    scores = neighbour_scores(table, known, k)
-    of_each = {cutoff: precision_at(true, scores, cutoff) for cutoff in cutoffs}
-    return RankedKNN({cutoff: float(values.mean()) for cutoff, values in of_each.items()}, k, of_each)
+    return KNN(macro, best, votes[best])

@@ -182,26 +182,24 @@ class _History:
         return -ahead
 
 
-def _solve(
-    x: Embeddings, labels: Labels, c: float, spectrum: Spectrum, weights: Floats, tolerance: float, max_iterations: int
-) -> tuple[Floats, Floats, int]:
+def _solve(x: Embeddings, labels: Labels, c: float, spectrum: Spectrum, weights: Floats) -> tuple[Floats, Floats, int]:
     problem, history = _Problem(x, labels, c), _History()
     exact = x.dtype == np.float64
     decisions = _times(x, weights, exact=exact)
     nowhere = np.zeros_like(decisions)
     _, _, curvature = problem.along(decisions, nowhere, np.ones(labels.shape[1]))
     gradient = problem.gradient(weights, exact=exact)
-    for iteration in range(max_iterations + 1):
+    for iteration in range(MAX_ITERATIONS + 1):
         residuals = spectrum.solve(gradient, curvature)[1]
-        if not exact and (residuals.max() < 1e-3 * max(1.0, np.sqrt(c)) or iteration == max_iterations // 2):
+        if not exact and (residuals.max() < 1e-3 * max(1.0, np.sqrt(c)) or iteration == MAX_ITERATIONS // 2):
             exact = True
             decisions = _times(x, weights, exact=exact)
             _, _, curvature = problem.along(decisions, nowhere, np.ones(labels.shape[1]))
             gradient = problem.gradient(weights, exact=exact)
             residuals = spectrum.solve(gradient, curvature)[1]
-        if iteration == max_iterations or residuals.max() <= tolerance:
+        if iteration == MAX_ITERATIONS or residuals.max() <= TOLERANCE:
             break
-        direction = history.direction(gradient, spectrum, curvature) * (residuals > tolerance)
+        direction = history.direction(gradient, spectrum, curvature) * (residuals > TOLERANCE)
         slope = _dots(gradient, direction)
         change = _times(x, direction, exact=exact)
         step, curvature = problem.search(weights, direction, decisions, change, slope)
@@ -213,14 +211,7 @@ def _solve(
 
 
 def fit_logistic(
-    embeddings: ArrayLike,
-    labels: ArrayLike,
-    c: float,
-    *,
-    start: Fits | None = None,
-    spectrum: Spectrum | None = None,
-    tolerance: float = TOLERANCE,
-    max_iterations: int = MAX_ITERATIONS,
+    embeddings: ArrayLike, labels: ArrayLike, c: float, *, start: Fits | None = None, spectrum: Spectrum | None = None
 ) -> Fits:
     """Fit one logistic regression per label to convergence; the last iterations run in double precision."""
     x = embedding_matrix(embeddings)
@@ -234,10 +225,9 @@ def fit_logistic(
     residuals, iterations = np.zeros(y.shape[1]), 0
     if fitted.any():
         begin = weights if start is None else start.weights
-        weights[:, fitted], residuals[fitted], iterations = _solve(
-            x, y[:, fitted], c, spectrum or Spectrum.of(x), begin[:, fitted], tolerance, max_iterations
-        )
-    return Fits(weights, residuals, residuals <= tolerance, iterations)
+        spectrum = spectrum or Spectrum.of(x)
+        weights[:, fitted], residuals[fitted], iterations = _solve(x, y[:, fitted], c, spectrum, begin[:, fitted])
+    return Fits(weights, residuals, residuals <= TOLERANCE, iterations)
 
 
 C_GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)
@@ -263,14 +253,7 @@ def _without_positives(classes: Sequence[str], labels: Labels) -> tuple[str, ...
 
 
 def linear_probe(
-    train: Split,
-    validation: Split,
-    test: Split,
-    classes: Sequence[str],
-    *,
-    grid: Sequence[float] = C_GRID,
-    tolerance: float = TOLERANCE,
-    max_iterations: int = MAX_ITERATIONS,
+    train: Split, validation: Split, test: Split, classes: Sequence[str], *, grid: Sequence[float] = C_GRID
 ) -> Probe:
     """Macro F1 of one logistic regression a label, with C tuned on the validation split.
 
@@ -289,9 +272,7 @@ def linear_probe(
     spectrum, fits = Spectrum.of(x), dict[float, Fits]()
     last, scores = None, dict[float, float]()
     for c in sorted(set(grid)):
-        last = fits[c] = fit_logistic(
-            x, y, c, start=last, spectrum=spectrum, tolerance=tolerance, max_iterations=max_iterations
-        )
+        last = fits[c] = fit_logistic(x, y, c, start=last, spectrum=spectrum)
         scores[c] = float(f1_per_label(labels["validation"], last.decide(vectors["validation"]) > 0).mean())
     chosen = max(scores, key=lambda c: (scores[c], -c))
     predicted = fits[chosen].decide(vectors["test"]) > 0
@@ -337,11 +318,6 @@ def logistic_regression_f1(
 
     x = embedding_matrix(train, name="train embeddings")
     held = embedding_matrix(test, name="test embeddings", width=x.shape[1])
-    for name, rows, labels in (("train", len(x), train_labels), ("test", len(held), test_labels)):
-        if len(labels) != rows:
-            raise ValueError(f"{len(labels)} {name} labels for {rows} {name} embeddings")
-    if len(set(train_labels)) < 2:
-        raise ValueError(f"the training labels hold a single class, {train_labels[0]!r}")
     for solver in ("lbfgs", "saga"):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)

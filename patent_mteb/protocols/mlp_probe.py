@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from patent_mteb.metrics import embedding_matrix
-from patent_mteb.protocols import Split, label_matrix, precision_at
+from patent_mteb.protocols import Split, label_matrix
 
 SMALL_EMBEDDINGS = 1 << 22  # maximum size of a matrix of embeddings for one thread, in numbers: 16 MiB
 
@@ -70,7 +70,6 @@ PAPER_SETTINGS = Settings(weight_decay=1e-5, clip=1.0, whole_batches=True)  # th
 
 @dataclass(frozen=True)
 class MLPProbe:
-    precision: dict[int, float]  # on the test split, by cutoff
     epoch: int  # the epoch, from 1, with the best weights
     validation_losses: tuple[float, ...]  # mean binary cross-entropy after each epoch
     stopped_early: bool  # before the maximum number of epochs
@@ -86,10 +85,8 @@ def held_out(n: int, *, share: float = 0.15, seed: int = 42) -> tuple[NDArray[np
     return np.sort(rows[round(n * share) :]), np.sort(rows[: round(n * share)])
 
 
-def mlp_probe(
-    train: Split, validation: Split, test: Split, *, cutoffs: Sequence[int] = (1, 3, 5), settings: Settings = Settings()
-) -> MLPProbe:
-    """Train on the first split, stop by the second, measure P@1, P@3 and P@5 on the third.
+def mlp_probe(train: Split, validation: Split, test: ArrayLike, *, settings: Settings = Settings()) -> MLPProbe:
+    """Train on the first split, stop by the second, and score the classes of the test embeddings.
 
     Embeddings are not scaled. On the CPU the same seed gives the same result on the same machine and number of threads,
     of which a small probe uses one. torch's own random state does not change.
@@ -97,19 +94,15 @@ def mlp_probe(
     import torch
     from torch.nn.functional import binary_cross_entropy_with_logits
 
-    parts: dict[str, tuple[NDArray[np.floating], NDArray[np.bool_]]] = {}
+    tensors = []
     width, classes = None, None
-    for name, (embeddings, labels) in (("train", train), ("validation", validation), ("test", test)):
+    for name, (embeddings, labels) in (("train", train), ("validation", validation)):
         x = embedding_matrix(embeddings, name=f"{name} embeddings", width=width)
         y = label_matrix(labels, rows=len(x), name=f"{name} labels", classes=classes)
         width, classes = x.shape[1], y.shape[1]
-        parts[name] = x, y
-    tensors = {
-        name: (torch.tensor(x, dtype=torch.float32), torch.tensor(y, dtype=torch.float32))
-        for name, (x, y) in parts.items()
-    }
-    x_train, y_train = tensors["train"]
-    x_held, y_held = tensors["validation"]
+        tensors += [torch.tensor(x, dtype=torch.float32), torch.tensor(y, dtype=torch.float32)]
+    x_train, y_train, x_held, y_held = tensors
+    x_test = torch.tensor(embedding_matrix(test, name="test embeddings", width=width), dtype=torch.float32)
 
     step = settings.batch_size * settings.hidden * (x_train.shape[1] + y_train.shape[1])
     with torch.random.fork_rng(devices=[]), one_thread(step < _SMALL_STEP):
@@ -142,10 +135,8 @@ def mlp_probe(
                 break
     model.load_state_dict(kept)
     with torch.no_grad():
-        scores = torch.sigmoid(model(tensors["test"][0])).numpy()
-    true = parts["test"][1]
+        scores = torch.sigmoid(model(x_test)).numpy()
     return MLPProbe(
-        precision={cutoff: float(precision_at(true, scores, cutoff).mean()) for cutoff in cutoffs},
         epoch=best + 1,
         validation_losses=tuple(losses),
         stopped_early=len(losses) - 1 - best == settings.patience,

@@ -37,7 +37,7 @@ from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.resolve import facts_of, resolve
 from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
-from patent_mteb.tasks.evidence import KEY, data_digest, measured, texts_record, with_evidence
+from patent_mteb.tasks.evidence import KEY, data_digest, measured, set_record, with_evidence
 from patent_mteb.tasks.own_data import own_data_task
 
 logger = logging.getLogger(__name__)
@@ -54,8 +54,7 @@ class Sizes:
 
 @cache
 def shipped() -> Mapping[str, Any]:
-    found = read_json(SHIPPED)
-    return found if isinstance(found, dict) else {}
+    return read_json(SHIPPED) or {}
 
 
 def sizes(task: type[PatentTask], *, sample: bool = False) -> Sizes:
@@ -255,7 +254,6 @@ class PatentTask(TaskHooks, AbsTask):
         return (None,)
 
     def prompts(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
-        """Return the prompts of the model by role (:func:`~patent_mteb.tasks.base.prompts_put`)."""
         return prompts_put(model, self.metadata, self.roles(data_split), arguments["hf_split"], arguments["hf_subset"])
 
     def with_settings(self, scores: Any, model: MTEBModels, data_split: Any, **arguments: Any) -> Any:
@@ -287,11 +285,12 @@ class PatentTask(TaskHooks, AbsTask):
 
     def texts_evidence(self, data_split: Any) -> dict[str, Any]:
         """Return the digests of the texts of a split; those of the loaded split are computed once."""
-        if data_split is not self.loaded_split:
-            return texts_record(self.texts_by_role(data_split))
-        if self._texts_record is None:
-            self._texts_record = texts_record(self.texts_by_role(data_split))
-        return self._texts_record
+        if self._texts_record is not None and data_split is self.loaded_split:
+            return self._texts_record
+        record = {role: set_record(texts) for role, texts in self.texts_by_role(data_split).items()}
+        if data_split is self.loaded_split:
+            self._texts_record = record
+        return record
 
     def with_evidence(self, scores: Any, model: MTEBModels) -> Any:
         """Add the evidence to the scores, whose main score must be a finite number."""
@@ -365,9 +364,6 @@ def sample_task(task: type[_Task]) -> type[_Task]:
     return type(class_name(metadata.name), (task,), attributes)
 
 
-WITHOUT_ROLE = "text"  # the key of texts that are neither queries nor documents
-
-
 def prompts_put(
     model: Any, task: TaskMetadata, roles: Sequence[PromptType | None], hf_split: str, hf_subset: str
 ) -> dict[str, Any]:
@@ -377,7 +373,7 @@ def prompts_put(
         name = str(encoder.mteb_model_meta.name)
         number = sum(other == name or other.startswith(f"{name} #") for other in prompts) + 1
         prompts[name if number == 1 else f"{name} #{number}"] = {
-            role.value if role else WITHOUT_ROLE: _prompt(encoder, task, role, hf_split, hf_subset) for role in roles
+            role.value if role else "text": _prompt(encoder, task, role, hf_split, hf_subset) for role in roles
         }
     if len(prompts) == 1:
         (only,) = prompts.values()

@@ -125,7 +125,8 @@ def own_benchmarks() -> tuple[PatentBenchmark, ...]:
     if root is None or root.record is None:
         return ()
     if not _OWN or _OWN[0][0] != root:
-        _OWN[:] = [(root, tuple(own_data.own_data_benchmarks(root, benchmarks())))]
+        found = (own_data.own_data_benchmark(root, benchmark) for benchmark in benchmarks())
+        _OWN[:] = [(root, tuple(benchmark for benchmark in found if benchmark is not None))]
     return _OWN[0][1]
 
 
@@ -183,11 +184,8 @@ def unlisted_tasks() -> tuple[type[PatentTask], ...]:
     """Return the tasks that mteb finds by name only: without data, on the sample, and variants ``<Task>.mteb``."""
     listed = listed_tasks()
     without_data = (task for task in tasks() if task not in listed)
-    return (
-        *without_data,
-        *sample_tasks(),
-        *(kind for task in dapfam.MTEB_TASKS for kind in (task, _SAMPLE_TASKS[task])),
-    )
+    variants = (kind for task in dapfam.MTEB_TASKS for kind in (task, _SAMPLE_TASKS[task]))
+    return (*without_data, *sample_tasks(), *variants)
 
 
 def get_tasks(
@@ -329,8 +327,7 @@ class TasksOnOwnData:
         if pair is None:
             return None
         task, published = pair
-        known = self._found.setdefault(task.facts.name, {})
-        known.setdefault(task.metadata.name, pair)
+        self._found.setdefault(task.facts.name, {}).setdefault(task.metadata.name, pair)
         original = task.published_as or task
         data = own_data_set(published.facts, task.data, str(record["name"]))
         order = [*published.task_classes, original].index(original)

@@ -164,21 +164,18 @@ def check_unseen_labels(tested: Set[str], trained: Set[str], path: Path) -> None
         logger.warning(message, path, len(unseen), len(tested), ", ".join(unseen[:5]))
 
 
-def check_leakage(keys: Mapping[str, tuple[Sequence[Any], Sequence[Any]]], path: Path) -> None:
-    """Log test rows that are training rows too; reject a split of only such rows."""
-    for word, (trained, tested) in keys.items():
-        known = {key for key in trained if any(key)}
-        shared = sum(key in known for key in tested)
-        if tested and shared == len(tested):
-            problem = f"every test row is also in the training split (compared by {word})"
-            raise DataError(problem, path=path, remedy="split the rows again, disjointly")
-        if shared:
-            message = "%s: leakage: %d of %d test rows are also in the training split (compared by %s)"
-            logger.warning(f"{message}; they make the score too high", path, shared, len(tested), word)
+def check_leakage(trained: Sequence[Any], tested: Sequence[Any], word: str, path: Path) -> None:
+    """Log test rows that are training rows too, by their ids or texts; reject a split of only such rows."""
+    known = {key for key in trained if any(key)}
+    shared = sum(key in known for key in tested)
+    if tested and shared == len(tested):
+        problem = f"every test row is also in the training split (compared by {word})"
+        raise DataError(problem, path=path, remedy="split the rows again, disjointly")
+    if shared:
+        message = "%s: leakage: %d of %d test rows are also in the training split (compared by %s)"
+        logger.warning(f"{message}; they make the score too high", path, shared, len(tested), word)
 
 
-def refuse_unscorable(
-    qrels: Mapping[str, Mapping[str, int]], path: Path, why: str = "no judgement is positive"
-) -> None:
+def refuse_unscorable(qrels: Mapping[str, Mapping[str, int]], path: Path, why: str) -> None:
     if not any(gain > 0 for judged in qrels.values() for gain in judged.values()):
         raise DataError(why, path=path, remedy="a query needs a relevant document other than itself")

@@ -49,8 +49,6 @@ FACTS = Facts(
 
 
 class ClefIPRetrieval(PatentRetrieval):
-    """The task of CLEF-IP; see the module."""
-
     slice_measures = ("map@1000", "recall@100")
 
     def load_tables(self) -> RetrievalTables:

@@ -138,10 +138,8 @@ class Tables:
 
 def _without_text(column: pa.ChunkedArray) -> int:
     """Count the rows that are null or empty, without creating Python strings."""
-    if not is_text(column.type) or pa.types.is_null(column.type):
-        return int(column.null_count)
-    plain = column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
-    return int(column.null_count + (pc.sum(pc.equal(pc.binary_length(plain), 0)).as_py() or 0))
+    lengths = pc.fill_null(pc.binary_length(column.cast(pa.large_string())), 0)
+    return int(pc.sum(pc.equal(lengths, 0)).as_py() or 0)
 
 
 @lru_cache(maxsize=1)

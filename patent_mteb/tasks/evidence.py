@@ -79,10 +79,6 @@ def set_record(strings: Iterable[str]) -> dict[str, Any]:
     return {"n": len(distinct), "digest": xxhash.xxh3_128_hexdigest(distinct.tobytes())}
 
 
-def texts_record(roles: Mapping[str, Iterable[str]]) -> dict[str, Any]:
-    return {role: set_record(texts) for role, texts in roles.items()}
-
-
 def data_digest(value: Any) -> str:
     """Return the digest of any data; the order of rows and sequences matters, that of mappings and sets does not."""
     state = xxhash.xxh3_128()

@@ -35,7 +35,7 @@ from patent_mteb.readers.values import day, text_in
 from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
-from patent_mteb.tasks.patenteb import ProbedRows, Row, Spec
+from patent_mteb.tasks.patenteb import Classification, Row, Spec
 
 DATA = DataSet("HUPD/hupd", "", "main")
 ARCHIVE = "data/sample-jan-2016.tar.gz"
@@ -78,8 +78,8 @@ def read_applications(source: Source) -> tuple[tuple[dt.date, dict[str, Row]], .
             title, abstract, claims = (clean(text_in(one, name), boilerplate=False) for name in _FIELDS[4:])
             subclass, decision = _SUBCLASS.match(text_in(one, "main_ipcr_label")), text_in(one, "decision")
             rows: dict[str, Row] = {
-                "claims": (number, decision if decision in _DECISIONS else "", (claims,)),
-                "text": (number, subclass[0] if subclass else "", (f"{title} {abstract}".strip(),)),
+                "claims": ((number,), decision if decision in _DECISIONS else "", (claims,)),
+                "text": ((number,), subclass[0] if subclass else "", (f"{title} {abstract}".strip(),)),
             }
             found[number] = filed, rows
     log_counts(path, counts)
@@ -108,10 +108,8 @@ def _documents(path: Path, counts: Counter[str]) -> Iterator[dict[str, Any]]:
         raise DataError(f"not a complete archive ({error})", path=path, remedy=remedy) from error
 
 
-class HUPDClassification(ProbedRows):
-    """One of the two tasks; see the module."""
-
-    def read_rows(self) -> tuple[Path, dict[str, list[Row]]]:
+class HUPDClassification(Classification):
+    def read_rows(self) -> dict[str, tuple[Path, list[Row]]]:
         path, counts = self.source.path(ARCHIVE), Counter[str]()
         parts: dict[str, list[Row]] = {"train": [], "test": []}
         for filed, rows in read_applications(self.source):
@@ -122,7 +120,7 @@ class HUPDClassification(ProbedRows):
             else:
                 parts["train" if filed <= LAST_OF_TRAINING else "test"].append(row)
         log_counts(path, counts)
-        return path, parts
+        return {split: (path, rows) for split, rows in parts.items()}
 
 
 def _task(kind: str, column: str, description: str) -> type[HUPDClassification]:

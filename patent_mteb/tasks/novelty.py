@@ -15,7 +15,7 @@ its application date (``apdt``), without its own family. In addition to the publ
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -66,13 +66,11 @@ class NoveltyTables(RetrievalTables):
     """Tables with the number of published samples, and of X documents by query; families by document and by query."""
 
     published: tuple[int, Mapping[str, int]] = (0, {})
-    family: Mapping[str, str] | None = None
-    families: Mapping[str, frozenset[str]] | None = None
+    family: Mapping[str, str] = field(default_factory=dict)
+    families: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 class NoveltyRetrieval(PatentRetrieval):
-    """Novelty search with one view of the queries; see the module."""
-
     view: str
     slice_measures = ("hit_rate@1", "hit_rate@10", "hit_rate@100", "recall@10", "recall@100")
     tables: NoveltyTables
@@ -113,12 +111,11 @@ class NoveltyRetrieval(PatentRetrieval):
     def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         found, tables = super().benchmark_scores(run, judged), self.tables
         number, n_x = tables.published
-        family, families = tables.family or {}, tables.families or {}
         hits: dict[int, list[tuple[float, float, float, float]]] = {k: [] for k in AT}
         for query, row in zip(run.query_ids, run.docs, strict=True):
             ranking = [run.doc_ids[place] for place in row if place >= 0]
-            ranked_families = list(dict.fromkeys(family.get(document, document) for document in ranking))
-            relevant = families.get(query, frozenset())
+            ranked_families = list(dict.fromkeys(tables.family.get(document, document) for document in ranking))
+            relevant = tables.families.get(query, frozenset())
             for k in AT:
                 n_hits = sum(tables.qrels[query].get(document, 0) > 0 for document in ranking[:k])
                 n_families = len(relevant.intersection(ranked_families[:k]))

@@ -85,8 +85,6 @@ FACTS = Facts(
 
 
 class LanguageRetrieval(OpenRetrieval):
-    """Retrieval across languages; see the module."""
-
     scoring = CLAIM_SCORING
     spec: LanguageSpec
 

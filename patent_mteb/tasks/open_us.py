@@ -85,8 +85,6 @@ def read_folder(place: Path, revision: str) -> tuple[Folder, layout.Dates]:
 
 
 class OpenRetrieval(PatentRetrieval):
-    """A task of an open benchmark; see the module."""
-
     spec: Spec
 
     def load_tables(self) -> RetrievalTables:
@@ -138,7 +136,6 @@ class OpenRetrieval(PatentRetrieval):
         return queries, folder.documents, qrels
 
     def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
-        """Return the judged share of the rankings, and bpref over all grades and over X and Y."""
         found, known = super().benchmark_scores(run, judged), self.tables.qrels
         for k in JUDGED_AT if run.query_ids else ():
             found[f"judged_at_{k}"] = float(judged.judged_share(k).mean())
@@ -162,6 +159,9 @@ def _slices(
     ``earlier_filed`` documents that were filed before the query, but published after (35 U.S.C. 102(a)(2), 102(e)).
     """
     positive = slices.positive(qrels)
+    row_of = {
+        key: rows.get(layout.document_of(key), {}) for key in chain(positive, chain.from_iterable(positive.values()))
+    }
 
     def names(query: str, document: str) -> Iterator[str]:
         row = _citation(citations, query, document)
@@ -176,16 +176,11 @@ def _slices(
         yield from (f"statute_{statute}" for statute in row.get("statutes") or ())
         if row.get("first_action"):
             yield "first_action"
-        public, limit = (
-            rows.get(layout.document_of(key), {}).get(name) for key, name in ((document, "public"), (query, "priority"))
-        )
+        public, limit = row_of[document].get("public"), row_of[query].get("priority")
         if public and limit and public >= limit:
             yield "earlier_filed"
 
     parts = dict(sorted(slices.by_judgement(positive, names).items()))
-    row_of = {
-        key: rows.get(layout.document_of(key), {}) for key in chain(positive, chain.from_iterable(positive.values()))
-    }
     years = {query: row_of[query].get("publication_year") for query in positive}
     of_year = slices.by_query(positive, lambda query: f"year_{years[query]}" if years[query] else None)
     parts |= dict(sorted(of_year.items()))

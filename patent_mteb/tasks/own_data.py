@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -133,12 +133,8 @@ def _warn_once(message: str) -> None:
     logger.warning("%s", message)
 
 
-def own_data_benchmarks(root: Root, benchmarks: Sequence[PatentBenchmark]) -> list[PatentBenchmark]:
-    """Return the benchmarks of the data set in a directory, without reading tables."""
-    return list(filter(None, (_benchmark(root, benchmark) for benchmark in benchmarks if root.record)))
-
-
-def _benchmark(root: Root, benchmark: PatentBenchmark) -> PatentBenchmark | None:
+def own_data_benchmark(root: Root, benchmark: PatentBenchmark) -> PatentBenchmark | None:
+    """Return a benchmark on the data set in a directory, without reading tables; None if its files are not there."""
     present = [data for data in benchmark.data_sets if root.own(data.key) and (root.folder / data.key).is_dir()]
     if not present:
         return None

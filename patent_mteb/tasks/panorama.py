@@ -53,7 +53,7 @@ from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, log_counts, refuse_unscorable
-from patent_mteb.tasks.patenteb import ProbedRows, Row, Spec
+from patent_mteb.tasks.patenteb import Classification, Row, Spec
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 DATA = DataSet("LG-AI-Research/PANORAMA", "", "main")
@@ -297,7 +297,7 @@ def _skipped(code: str, claim: str, art: str) -> str:
     return "" if art else "without a text of the prior art"
 
 
-class NoveltyClassification(ProbedRows):
+class NoveltyClassification(Classification):
     """NOC4PC, the third task of PANORAMA: was a claim allowed, or rejected under section 102 or 103?
 
     Read from ``NOC4PC/train.parquet`` and ``NOC4PC/test.parquet``, with ``application_number``, ``claim_number`` and
@@ -312,9 +312,9 @@ class NoveltyClassification(ProbedRows):
     main score is the macro F1, as in the paper. The authors' splits share no application.
     """
 
-    def read_rows(self) -> tuple[Path, dict[str, list[Row]]]:
+    def read_rows(self) -> dict[str, tuple[Path, list[Row]]]:
         paths = {split: self.source.path(f"NOC4PC/{split}.parquet") for split in ("train", "test")}
-        return paths["test"], {split: list(_noc4pc_rows(path)) for split, path in paths.items()}
+        return {split: (path, list(_noc4pc_rows(path))) for split, path in paths.items()}
 
 
 def _noc4pc_rows(path: Path) -> Iterator[Row]:
@@ -331,7 +331,7 @@ def _noc4pc_rows(path: Path) -> Iterator[Row]:
             if reason := _skipped(code, text, art):
                 counts[f"rows {reason} (skipped)"] += 1
             else:
-                yield application, code, (text, art)
+                yield (application,), code, (text, art)
     log_counts(path, counts)
 
 

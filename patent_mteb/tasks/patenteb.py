@@ -108,7 +108,6 @@ FACTS = Facts(
 
 
 def _table(source: Source, split: str, required: Iterable[str]) -> tuple[Path, pa.Table]:
-    """Read the table of a split, and return its path and rows."""
     path = source.path(f"{split}/data.parquet")
     table = files.read_parquet(path, list(required))
     if table.num_rows == 0:
@@ -208,6 +207,9 @@ def _ipc3_of(table: pa.Table) -> tuple[str, ...]:
     return tuple(str(code or "").lower() for code in codes)
 
 
+Row = tuple[tuple[str, ...], str, tuple[str, ...]]  # ids, label and texts of a row
+
+
 class Classification(FrozenTask):
     """Logistic regression of Table 14, fitted on the ``train`` split; macro F1 (eq. 10) on ``test``.
 
@@ -218,29 +220,37 @@ class Classification(FrozenTask):
 
     scoring = "classification 1"
     spec: Spec
+    ipc3: tuple[str, ...] = ()
+
+    def read_rows(self) -> Mapping[str, tuple[Path, Sequence[Row]]]:
+        """Return the rows of the splits ``train`` and ``test``, each with the file that errors name."""
+        parts = {}
+        for split in ("train", "test"):
+            path, table = _table(self.source, split, ("label", *self.spec.texts))
+            labels = checks.label_names(table["label"].to_pylist(), "label", path)
+            names = [name for name in ("q", "t")[: len(self.spec.texts)] if name in table.column_names]
+            ids = list(zip(*(checks.ids_of(table, name, path) for name in names), strict=True)) or [()] * len(labels)
+            texts = zip(*(checks.texts_of(table, column, path) for column in self.spec.texts), strict=True)
+            parts[split] = path, list(zip(ids, labels, texts, strict=True))
+        self.ipc3 = _ipc3_of(table)
+        return parts
 
     def load_split(self) -> LabelledRows:
+        parts, columns = self.read_rows(), self.spec.texts
         texts: dict[str, list[str]] = {}
         labels: dict[str, list[str]] = {}
         roles: dict[str, str] = {}
-        ipc3: tuple[str, ...] = ()
-        ids: dict[str, list[tuple[str, ...]]] = {}
-        rows: dict[str, list[tuple[str, ...]]] = {}
-        for split in ("train", "test"):
-            path, table = _table(self.source, split, ("label", *self.spec.texts))
-            labels[split] = checks.label_names(table["label"].to_pylist(), "label", path)
+        for split, (path, rows) in parts.items():
+            labels[split] = [label for _, label, _ in rows]
             checks.refuse_constant(labels[split], path, f"rows of the {split} split")
-            names = [name for name in ("q", "t")[: len(self.spec.texts)] if name in table.column_names]
-            ids[split] = list(zip(*(checks.ids_of(table, name, path) for name in names), strict=True))
-            columns = {f"{split} {column}": checks.texts_of(table, column, path) for column in self.spec.texts}
-            rows[split] = list(zip(*columns.values(), strict=True))
-            texts |= columns
+            texts |= {f"{split} {name}": [row[2][place] for row in rows] for place, name in enumerate(columns)}
             if len(columns) > 1:
-                roles |= dict(zip(columns, ("query", "document"), strict=True))
-            ipc3 = _ipc3_of(table)
-        checks.check_leakage({"id": (ids["train"], ids["test"]), "text": (rows["train"], rows["test"])}, path)
+                roles |= {f"{split} {columns[0]}": "query", f"{split} {columns[1]}": "document"}
+        (_, train), (path, test) = parts["train"], parts["test"]
+        for word, place in (("id", 0), ("text", 2)):
+            checks.check_leakage([row[place] for row in train], [row[place] for row in test], word, path)
         checks.check_unseen_labels(set(labels["test"]), set(labels["train"]), path)
-        return LabelledRows(texts, labels, roles, ipc3)
+        return LabelledRows(texts, labels, roles, self.ipc3)
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledRows) -> dict[str, Any]:
         from sklearn.metrics import accuracy_score, f1_score
@@ -376,30 +386,3 @@ BENCHMARK = PatentBenchmark(
         "Clustering": _tasks(CLUSTERS, Clustering, "Clustering", "v_measure"),
     },
 )
-
-
-_ROLES = ("query", "document")
-
-Row = tuple[str, str, tuple[str, ...]]  # id, label and texts of a row
-
-
-class ProbedRows(Classification):
-    """The probe of :class:`~patent_mteb.tasks.patenteb.Classification` on the rows that :meth:`read_rows` returns."""
-
-    def read_rows(self) -> tuple[Path, Mapping[str, Sequence[Row]]]:
-        """Return the file that errors name, and the rows of the splits ``train`` and ``test``."""
-        raise NotImplementedError
-
-    def load_split(self) -> LabelledRows:
-        path, parts = self.read_rows()
-        columns, texts, labels = self.spec.texts, dict[str, list[str]](), dict[str, list[str]]()
-        for split, rows in parts.items():
-            labels[split] = [label for _, label, _ in rows]
-            checks.refuse_constant(labels[split], path, f"rows of the {split} split")
-            texts |= {f"{split} {name}": [row[2][place] for row in rows] for place, name in enumerate(columns)}
-        train, test = parts["train"], parts["test"]
-        ids = ([(key,) for key, *_ in train], [(key,) for key, *_ in test])
-        checks.check_leakage({"id": ids, "text": ([row[2] for row in train], [row[2] for row in test])}, path)
-        checks.check_unseen_labels(set(labels["test"]), set(labels["train"]), path)
-        paired = ((f"{split} {name}", role) for split in parts for name, role in zip(columns, _ROLES, strict=False))
-        return LabelledRows(texts, labels, dict(paired) if len(columns) > 1 else {})

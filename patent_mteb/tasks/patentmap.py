@@ -29,7 +29,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
@@ -64,9 +64,6 @@ from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import PRIOR_ART, SORTING, Facts, PatentBenchmark
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, named_means
-
-if TYPE_CHECKING:
-    from patent_mteb.protocols.knn import RankedKNN
 
 logger = logging.getLogger(__name__)
 PERF = "perf200"
@@ -357,9 +354,7 @@ class IPCClassification(FrozenTask):
             texts |= {f"{_PAPER}{part}": known for part, known in (tagged if paper_tags else plain).items()}
         checks.refuse_constant(classes, path, "training patents")
         checks.check_unseen_labels(set(tested), known, path)
-        checks.check_leakage(
-            {"text": ([(text,) for text in texts["train"]], [(text,) for text in texts["test"]])}, path
-        )
+        checks.check_leakage(texts["train"], texts["test"], "text", path)
         labels = {
             part: multi_hot([[x for x in one.labels if x in known] for one in rows], classes)
             for part, rows in parts.items()
@@ -379,13 +374,12 @@ class IPCClassification(FrozenTask):
         )
         their_rows = train_test_split(np.arange(len(train[0])), test_size=PAPER_HELD_OUT, random_state=42)
         decisions = fit_logistic(*train, 1.0).decide(test[0])
-        linear = {k: float(precision_at(test[1], decisions, k).mean()) for k in self.cutoffs}
         plain, scores = self._probes("", train, test, held_out(len(train[0])), WIPO_AT_KS, Settings())
         _, their_scores = self._probes(_PAPER, theirs, their_test, their_rows, PAPER_KS, PAPER_SETTINGS)
         return {
             **scores,
-            **limits("knn_precision_at_1", mean_interval(plain.of_each[1])),
-            **_named("linear", linear),
+            **limits("knn_precision_at_1", mean_interval(precision_at(test[1], plain, 1))),
+            **self._precision("linear", test[1], decisions),
             **their_scores,
             "n_classes": len(data.classes),
             "n_train": len(train[0]),
@@ -395,36 +389,37 @@ class IPCClassification(FrozenTask):
 
     def _probes(
         self, prefix: str, train: _Part, test: _Part, rows: Any, ks: Sequence[int], settings: Any
-    ) -> tuple[RankedKNN, dict[str, Any]]:
-        """Return kNN, and the scores of kNN, tuned kNN and the perceptron; ``rows`` are fitted and held-out rows."""
-        from patent_mteb.protocols.knn import ranked_knn
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Return the scores of classes by kNN, and the results of kNN, tuned kNN and the perceptron.
+
+        ``rows`` are fitted and held-out rows. The tuned k has the best P@1 on these, the smallest of equals.
+        """
+        from patent_mteb.protocols.knn import class_shares
         from patent_mteb.protocols.mlp_probe import mlp_probe
 
         fitted, validation = ((train[0][part], train[1][part]) for part in rows)
-        plain = ranked_knn(train, test, k=self.neighbours, cutoffs=self.cutoffs)
-        known_ks = [k for k in ks if k <= len(fitted[0])]
-        best_k = ranked_knn(fitted, validation, validation=validation, ks=known_ks).k
-        tuned = ranked_knn(train, test, k=best_k, cutoffs=self.cutoffs)
-        mlp = mlp_probe(fitted, validation, test, cutoffs=self.cutoffs, settings=settings)
+        tried = class_shares(fitted, validation[0], [k for k in ks if k <= len(fitted[0])])
+        best_k = max(tried, key=lambda k: (precision_at(validation[1], tried[k], 1).mean(), -k))
+        shares = class_shares(train, test[0], (self.neighbours, best_k))
+        mlp = mlp_probe(fitted, validation, test[0], settings=settings)
         if not mlp.stopped_early:
             message = "%s: the training of %smlp ended after %d steps, before its loss stopped falling"
             logger.warning(f"{message}; the score depends on that limit", self.metadata.name, prefix, mlp.steps)
-        return plain, {
-            **_named(f"{prefix}knn", plain.precision),
-            **_named(f"{prefix}knn_tuned", tuned.precision),
-            **_named(f"{prefix}mlp", mlp.precision),
-            f"{prefix}knn_tuned_k": tuned.k,
+        return shares[self.neighbours], {
+            **self._precision(f"{prefix}knn", test[1], shares[self.neighbours]),
+            **self._precision(f"{prefix}knn_tuned", test[1], shares[best_k]),
+            **self._precision(f"{prefix}mlp", test[1], mlp.scores),
+            f"{prefix}knn_tuned_k": best_k,
             f"{prefix}mlp_epoch": mlp.epoch,
             f"{prefix}mlp_steps": mlp.steps,
             f"{prefix}mlp_stopped_early": int(mlp.stopped_early),
         }
 
+    def _precision(self, protocol: str, true: np.ndarray, scores: np.ndarray) -> dict[str, float]:
+        return {f"{protocol}_precision_at_{k}": float(precision_at(true, scores, k).mean()) for k in self.cutoffs}
+
 
 _Part = tuple[np.ndarray, np.ndarray]
-
-
-def _named(protocol: str, precision: Mapping[int, float]) -> dict[str, float]:
-    return {f"{protocol}_precision_at_{k}": value for k, value in precision.items()}
 
 
 DATA = DataSet("ZoeYou/downstream", "patentmap", "main", file="perf200/mapping/gold.json")

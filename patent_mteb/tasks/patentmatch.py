@@ -65,8 +65,6 @@ FACTS = Facts(
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A row of a file."""
-
     claim_id: str
     application: str
     document: str
@@ -125,8 +123,6 @@ class PairRows:
 
 
 class PatentMatchPairs(FrozenTask):
-    """The task on a variant of the test file; see the module."""
-
     scoring = "pair classification 1"
     variant: str
 

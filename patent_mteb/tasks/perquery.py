@@ -41,8 +41,6 @@ MEASURES = ("ndcg@10", "ndcg@100", "map@1000", "mrr@1000", *(f"recall@{k}" for k
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The evaluation of one model on one retrieval task."""
-
     task: TaskMetadata
     subset: str
     model: ModelMeta
@@ -101,18 +99,16 @@ def path_of(root: Path, model_meta: ModelMeta, task_name: str, suffix: str) -> P
     return place / f"{task_name}{suffix}"
 
 
-def save(evaluation: Evaluation, root: Path) -> Path:
+def save(evaluation: Evaluation, root: Path) -> None:
     """Write the per-query scores, and to ``$PATENT_MTEB_RUNS`` run, qrels and efforts."""
     meta, name = evaluation.model, evaluation.task.name
-    path = path_of(root, meta, name, ".queries.parquet")
-    write_parquet(path, evaluation.table())
+    write_parquet(path_of(root, meta, name, ".queries.parquet"), evaluation.table())
     if runs := os.environ.get(RUNS_VARIABLE):
         place = path_of(Path(runs), meta, name, ".run")
         evaluation.run.save(place, tag=(meta.name or "model").replace(" ", "_"))
         if evaluation.run.efforts:
             trec.write_efforts(trec.side_file(place), evaluation.run.efforts)
         trec.write_qrels(path_of(Path(runs), meta, name, ".qrels"), evaluation.qrels)
-    return path
 
 
 _RECEIVER: ContextVar[Callable[[Evaluation], object] | None] = ContextVar("patent_mteb_evaluations", default=None)

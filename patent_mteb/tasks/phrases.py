@@ -50,8 +50,6 @@ FACTS = Facts(
 
 
 class PhraseSimilarity(Paraphrase):
-    """The task; see the module."""
-
     group = "cpc"
 
     def load_split(self) -> Dataset:

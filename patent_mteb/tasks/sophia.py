@@ -227,11 +227,8 @@ class SophiaRetrieval(PatentRetrieval):
         if name == "Tacd":
             texts = folder.tables.queries
         elif name in files.parquet_schema(path).names:
-            batches = files.read_batches(path, ["_id", name])
-            rows = chain.from_iterable(
-                zip(*(batch[column].to_pylist() for column in ("_id", name)), strict=True) for batch in batches
-            )
-            texts = Texts.collected((query, text or "") for query, text in rows)
+            rows = chain.from_iterable(batch.to_pylist() for batch in files.read_batches(path, ["_id", name]))
+            texts = Texts.collected((row["_id"], row[name] or "") for row in rows)
         else:
             remedy = f"write column '{name}', or omit the task {task}"
             raise NotThereError(f"the query representation {name} is missing", path=path, remedy=remedy)

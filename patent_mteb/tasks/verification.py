@@ -26,9 +26,6 @@ from patent_mteb.tasks.evidence import KEY, checksum
 
 TOLERANCE = 1e-5  # mteb rounds its scores to five decimals
 _COUNTS = ("n_queries", "_n_pairs", "n_test", "n_classes")
-_MAX_COUNT = 2.0**53
-_VERSIONED_DIGESTS = ("modules", "tokenizer")
-"""Digests that differ between versions of the libraries in :data:`_VERSIONS`."""
 _VERSIONS = ("transformers", "tokenizers", "sentence-transformers", "torch")
 _LEXICAL = ("bm25s", "PyStemmer", "Snowball")
 
@@ -80,7 +77,7 @@ def _contradictions(entry: Mapping[str, Any], place: Place) -> Iterator[str]:
         yield "a score is too large for a number"
         return
     for key, value in scores.items():
-        if key.endswith(_COUNTS) and not (0 <= value <= _MAX_COUNT and value == int(value)):
+        if key.endswith(_COUNTS) and not (0 <= value <= 2.0**53 and value == int(value)):
             yield f"{key} is {value}, not a count"
         if math.isinf(value) and not key.startswith("nauc_"):
             yield f"{key} is {value}, not a score"
@@ -114,9 +111,8 @@ def check_model(found: Mapping[str, Any], live: Mapping[str, Any]) -> str:
     """Return why a loaded model cannot have produced a score; empty if it can."""
     ours, theirs = part_of(live, "model"), part_of(found, "model")
     now, then = part_of(live, "libraries"), part_of(found, "libraries")
-    digests = ["weights"]
-    if all(now.get(name) == then.get(name) for name in _VERSIONS):
-        digests += _VERSIONED_DIGESTS
+    same_versions = all(now.get(name) == then.get(name) for name in _VERSIONS)
+    digests = ("weights", "modules", "tokenizer") if same_versions else ("weights",)  # the others differ by version
     for name in digests:
         if ours.get(name) and theirs.get(name) and ours[name] != theirs[name]:
             return f"it was made by other {name} under this name and revision"
@@ -132,13 +128,9 @@ def per_query_measure(main_score: str) -> str:
     return main_score.replace("_at_", "@")
 
 
-def queries_path(place: Place) -> Path:
-    return place.path.with_name(f"{place.task}.queries.parquet")
-
-
 def check_queries(entry: Mapping[str, Any], place: Place, path: Path | None = None) -> Path | None:
     """Compare a result with its per-query scores, and return their file; None if there is none."""
-    path = path or queries_path(place)
+    path = path or place.path.with_name(f"{place.task}.queries.parquet")
     if not path.exists() and not path.is_symlink():
         return None
     measure = per_query_measure(place.main_score)

@@ -89,9 +89,9 @@ def test_a_correlation_may_be_negative_and_a_draw_without_spread_counts_as_0():
 
 
 def test_bad_input_is_refused():
-    with pytest.raises(ValueError, match="2 values for 3 others"):
+    with pytest.raises(ValueError, match="could not be broadcast"):
         pearson_interval([0, 1], [0, 1, 1])
-    with pytest.raises(ValueError, match="2 classes for 3 assigned documents"):
+    with pytest.raises(ValueError, match="must have the same shape"):
         v_measure_interval(["a", "b"], [0, 1, 1])
     with pytest.raises(ValueError, match=r"predicted labels must be \[2"):
         macro_f1_interval([[1], [0]], [[1]])

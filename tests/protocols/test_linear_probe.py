@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 from patent_mteb.protocols import f1_per_label, label_matrix, multi_hot, precision_at
+from patent_mteb.protocols import linear_probe as module
 from patent_mteb.protocols.linear_probe import C_GRID, fit_logistic, linear_probe, logistic_regression_f1
 
 GRID = (0.01, 1.0, 100.0)
@@ -137,8 +138,9 @@ def test_equal_scores_take_the_smallest_c():
     assert linear_probe(one, one, one, NAMES, grid=(10.0, 0.1, 1.0)).c == 0.1
 
 
-def test_fits_that_stop_short_are_reported():
-    probe = linear_probe(*SPLITS, NAMES, grid=(1.0,), max_iterations=1)
+def test_fits_that_stop_short_are_reported(monkeypatch):
+    monkeypatch.setattr(module, "MAX_ITERATIONS", 1)
+    probe = linear_probe(*SPLITS, NAMES, grid=(1.0,))
     assert {name for _, name, _ in probe.unconverged} == set(NAMES)
     assert all(c == 1.0 and residual > 1e-6 for c, _, residual in probe.unconverged)
 
@@ -193,9 +195,9 @@ def test_single_label_probe_falls_back_to_saga_and_says_so():
 
 def test_single_label_probe_refuses_bad_input():
     x, y = SPLITS[0][0], single_label(SPLITS[0])
-    with pytest.raises(ValueError, match="499 train labels for 500"):
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         logistic_regression_f1(x, y[:-1], x, y)
-    with pytest.raises(ValueError, match="single class"):
+    with pytest.raises(ValueError, match="at least 2 classes"):
         logistic_regression_f1(x, ["a"] * 500, x, y)
 
 
@@ -204,8 +206,6 @@ def test_label_helpers():
     assert labels.tolist() == [[False, True], [False, False], [True, True]]
     with pytest.raises(ValueError, match="label 'z' of document 1 is not among the 2 classes"):
         multi_hot([{"a"}, {"z"}], ["a", "b"])
-    with pytest.raises(ValueError, match="not distinct"):
-        multi_hot([], ["a", "a"])
     assert label_matrix([[0, 1]], rows=1).dtype == bool
     rng = np.random.default_rng(0)
     true, predicted = rng.random((2, 50, 8)) < 0.3

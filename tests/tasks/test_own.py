@@ -25,7 +25,7 @@ from patent_mteb.patents.records import Label
 from patent_mteb.recipes import dataset
 from patent_mteb.recipes.dataset import Identity
 from patent_mteb.tasks import catalogue
-from patent_mteb.tasks.own_data import own_data_benchmarks, own_data_task
+from patent_mteb.tasks.own_data import own_data_benchmark, own_data_task
 
 ACME = Own("Acme", "3", "Acme Corp.", "MIT", ("seed=7 (default 42)",))
 
@@ -158,7 +158,7 @@ def test_a_broken_record_stops_the_task_and_not_mteb(acme, caplog):
 def test_a_name_that_another_task_has_is_a_warning(tmp_path, monkeypatch, caplog):
     recipes.run("wipo_at", Collection(*world()), tmp_path, [], Identity("Acme"))
     taken = mteb.get_task("STS22").metadata.name
-    benchmark = own_data_benchmarks(Root(tmp_path, dataset.read(tmp_path)), catalogue.benchmarks())[0]
+    benchmark = own_data_benchmark(Root(tmp_path, dataset.read(tmp_path)), catalogue.find("WIPO-AT"))
     monkeypatch.setattr(benchmark.task_classes[0].metadata, "name", taken)
     monkeypatch.setattr(catalogue, "own_benchmarks", lambda: (benchmark,))
     catalogue.enter_own()

@@ -110,7 +110,7 @@ def test_the_authors_perceptron_learns_from_their_part_with_their_settings(root,
     fitted, out = train_test_split(x, test_size=0.1, random_state=42)
     np.testing.assert_array_equal(train[0], fitted)
     np.testing.assert_array_equal(held[0], out)
-    assert len(test[0]) == len(rows["test"])
+    assert len(test) == len(rows["test"])
     settings = options["settings"]
     assert (settings.weight_decay, settings.clip, settings.whole_batches, settings.batch_size) == (1e-5, 1.0, True, 256)
     assert (settings.hidden, settings.learning_rate, settings.max_epochs, settings.patience) == (1024, 3e-4, 100, 5)
