@@ -124,7 +124,7 @@ class Params:
     seed: int = 42
 
 
-SAMPLE = Params(min_citations=4, queries_per_domain=10, positives=20, negatives=20)
+SAMPLE = Params(min_citations=4)
 """Families of the built-in sample have few citations."""
 
 

@@ -126,11 +126,6 @@ def required(needs: Sequence[Need]) -> tuple[str, ...]:
     return tuple(need.field for need in needs if need.drops and not need.fixed)
 
 
-def waived(needs: Sequence[Need], require: Sequence[str]) -> tuple[str, ...]:
-    """Return the fields that the paper requires and the setting ``require`` does not."""
-    return tuple(field for field in required(needs) if field not in require)
-
-
 def deviations(params: Any, needs: Sequence[Need]) -> list[str]:
     """Return a phrase for each setting that differs from the paper's."""
     phrases = []
@@ -140,7 +135,7 @@ def deviations(params: Any, needs: Sequence[Need]) -> list[str]:
             if value != setting.default:
                 phrases.append(f"{setting.name} is {value or 'empty'} instead of {setting.default or 'empty'}")
             continue
-        if less := waived(needs, params.require):
+        if less := [field for field in required(needs) if field not in params.require]:
             phrases.append(f"not required: {', '.join(less)}")
         if more := [field for field in params.require if field not in required(needs)]:
             phrases.append(f"required: {', '.join(more)}")
