@@ -269,8 +269,7 @@ def metadata_rows(folder: Path, tables: BeirFolder) -> tuple[MetadataRows, dict[
         table = pa.table({"_id": pa.array([], pa.string())})
     present = {name: kind for name, kind in _METADATA.items() if name in table.column_names}
     check_columns(table, present, folder / "metadata.parquet")
-    kinds = pa.types.is_list, pa.types.is_large_list
-    lists = [column for column in table.columns if any(is_list(column.type) for is_list in kinds)]
+    lists = [column for column in table.columns if isinstance(column.type, pa.ListType | pa.LargeListType)]
     if nulls := sum(pc.list_flatten(column).null_count for column in lists):
         counts["null items in lists of metadata.parquet (left out)"] = nulls
     rows = MetadataRows(table)

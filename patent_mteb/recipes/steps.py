@@ -165,7 +165,7 @@ class Funnel:
 
     def __init__(self, log: BuildLog, what: str, require: Sequence[str] = (), prefix: str = "") -> None:
         self.log, self.what, self.require, self.prefix = log, what, require, prefix
-        self.trail: list[Step] = []
+        self.trail: list[str] = []
 
     def __call__(self, items: Collection[_Item], filters: Sequence[Filter[_Item]]) -> Rows:
         """Return the places of the items that pass all filters."""
@@ -182,12 +182,12 @@ class Funnel:
         for number, one in enumerate(filters):
             before, left = left, left - failing[number]
             self.log.step(self.prefix + one.name, before, left)
-            self.trail.append(Step(one.name, before, left))
+            self.trail.append(f"{one.name}: {before} -> {left}")
             if not left:
                 problem, remedy = f"0 of {before} {self.what} left are {one.name}", one.remedy
                 if one.field:
                     problem, remedy = self._without_field(items, filters)
-                order = "; ".join(f"{step.name}: {step.rows_in} -> {step.rows_out}" for step in self.trail)
+                order = "; ".join(self.trail)
                 raise DataError(f"{self.log.benchmark}: {problem} (in order: {order})", remedy=remedy)
         return np.array(passing, np.int32)
 

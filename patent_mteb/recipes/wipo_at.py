@@ -278,12 +278,8 @@ def write_labels(
             for document in labelled
             if (labels := label_set.labels(document.labels))
         ]
-        log.step(
-            f"0.8b labels {label_set.name}",
-            len(documents),
-            len(rows),
-            _split_note(Counter(row["split"] for row in rows)),
-        )
+        note = _split_note(Counter(row["split"] for row in rows))
+        log.step(f"0.8b labels {label_set.name}", len(documents), len(rows), note)
         if rows:
             rows_of[label_set.name] = rows
     if not rows_of:

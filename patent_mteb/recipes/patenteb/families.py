@@ -236,8 +236,9 @@ class TableData:
         """The place in :data:`BLOOM` of the label in its class of each family filed before the cutoff, -1 of others."""
         labels = np.full(len(self.families), -1, np.int32)
         rows = np.flatnonzero((self.filed > 0) & (self.filed < self.params.cutoff.toordinal()))
-        for same in _by_value(self.dominant.codes(rows)):
-            members = rows[same]
+        codes = self.dominant.codes(rows)
+        for code in np.unique(codes):
+            members = rows[codes == code]
             rank = math.ceil(self.params.decile * len(members)) - 1
             early, known = self.n_early[members], self.n_known[members]
             by_early, by_known = np.sort(early), np.sort(known)
@@ -245,12 +246,6 @@ class TableData:
             is_late = (known >= max(by_known[-1 - rank], 1)) & (early <= by_early[rank])
             labels[members] = np.where(is_early, 0, np.where(is_late, 1, 2))
         return labels
-
-
-def _by_value(values: Rows) -> list[NDArray[np.int64]]:
-    """Return the places of each distinct value."""
-    order = np.argsort(values, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(values[order])) + 1) if len(values) else []
 
 
 def _years_later(day: dt.date, years: int) -> dt.date:
@@ -353,8 +348,10 @@ def _splits(families: Keyed[Family], dominant: Few[str], params: Params) -> Rows
     """Assign families to splits, stratified by dominant IPC3; rounding favours train."""
     keys = np.fromiter((random_key(params.seed, "split", name) for name in families), np.uint64)
     split = np.zeros(len(families), np.int32)
-    for members in _by_value(dominant.codes()):
-        members = members[np.argsort(keys[members], kind="stable")]
+    order = np.argsort(keys, kind="stable")
+    codes = dominant.codes(order)
+    for code in np.unique(codes):
+        members = order[codes == code]
         test, validation = (round(len(members) * share) for share in (params.split[2], params.split[1]))
         split[members[test : test + validation]] = 1
         split[members[:test]] = 2
