@@ -235,7 +235,6 @@ def read_metadata(folder: Path) -> MetadataRows:
 
 
 def read_dates(folder: Path) -> Dates:
-    """Read the dates of ``metadata.parquet``."""
     rows = read_metadata(folder)
     return Dates(*({key: day for key, day in rows.column(name) if day} for name in _DAYS))
 

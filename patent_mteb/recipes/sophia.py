@@ -116,7 +116,6 @@ _description = views.VIEWS["Description"]
 
 
 def sentences(text: str) -> list[str]:
-    """Split a text into sentences."""
     return _SENTENCE_END.split(text) if text else []
 
 

@@ -116,13 +116,12 @@ class Columns:
             self.texts.append(cleaned)
 
 
+@dataclass(frozen=True, slots=True)
 class Document:
     """A document: a row of the columns."""
 
-    __slots__ = ("_columns", "row")
-
-    def __init__(self, columns: Columns, row: int) -> None:
-        self._columns, self.row = columns, row
+    _columns: Columns
+    row: int
 
     @property
     def number(self) -> str:
