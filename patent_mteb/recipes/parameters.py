@@ -118,7 +118,7 @@ def _in_words(annotation: Any) -> str:
         return f"one of {', '.join(map(written, get_args(annotation)))}"
     if get_origin(annotation) is tuple:
         kinds, variable = _items(annotation)
-        if tuple in map(get_origin, kinds):
+        if any(get_origin(kind) is tuple for kind in kinds):
             raise KeyError(annotation)
         number = "values" if variable else f"{len(kinds)} values"
         each = f"each {_in_words(kinds[0])}" if len(set(kinds)) == 1 else ", ".join(map(_in_words, kinds))
