@@ -48,13 +48,12 @@ _UNRELATED = "these scores say nothing about the published benchmark."
 _COPIES = (
     "Local copies of released data sets that do not carry the pinned revision: not comparable with published scores."
 )
-_KINDS = (
-    DataSource("real"),
-    DataSource("own", f"Own data: {_UNRELATED}", " (own data)", 1000),
-    DataSource("local", _COPIES, " (local copy)", 2000),
-    DataSource("sample", f"Built-in sample: {_UNRELATED}", " (sample)", 3000),
-)
-DATA_SOURCES: dict[str, DataSource] = {kind.name: kind for kind in _KINDS}
+DATA_SOURCES: dict[str, DataSource] = {
+    "real": DataSource("real"),
+    "own": DataSource("own", f"Own data: {_UNRELATED}", " (own data)", 1000),
+    "local": DataSource("local", _COPIES, " (local copy)", 2000),
+    "sample": DataSource("sample", f"Built-in sample: {_UNRELATED}", " (sample)", 3000),
+}
 """The data sources by name, in the order in which reports show them."""
 
 

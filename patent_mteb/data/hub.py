@@ -123,10 +123,9 @@ def matches_etag(path: Path, etag: str) -> bool:
         return True
     hashed = hashlib.sha256()
     if len(etag) != 64:
-        hashed = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
+        hashed = hashlib.sha1(f"blob {status.st_size}\0".encode(), usedforsecurity=False)
     with path.open("rb") as stream:
-        while chunk := stream.read(1 << 20):
-            hashed.update(chunk)
+        hashlib.file_digest(stream, lambda: hashed)
     if hashed.hexdigest() != etag:
         return False
     with suppress(OSError):  # a read-only cache costs time only

@@ -28,6 +28,7 @@ from patent_mteb.files import cache_root, write_text
 from patent_mteb.identity import content_hash, digest
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes import dataset
+from patent_mteb.sample import SAMPLE_VERSION, load
 
 logger = logging.getLogger(__name__)
 SAMPLE_VARIABLE = "PATENT_MTEB_SAMPLE"
@@ -239,8 +240,6 @@ def sample_revision(recipe: str) -> str:
 
     An imported recipe stays as it is when its file changes.
     """
-    from patent_mteb.sample import SAMPLE_VERSION
-
     file = recipes.source_file(recipe)
     return f"sample-{SAMPLE_VERSION}" + ("" if file is None else f"-{digest(file.read_text('utf-8', 'replace'))}")
 
@@ -267,13 +266,11 @@ def _discard(folder: Path) -> None:
 
 def _sample_records(recipe: str) -> tuple[Sequence[Patent], Sequence[Citation]]:
     """Return the records of a recipe's sample; the built-in ones have long texts only if the recipe needs them."""
-    from patent_mteb import sample
-
     if (records := getattr(recipes.find(recipe), "sample_records", None)) is not None:
         patents, citations = records()
         return patents, citations
     fields = {need.field for need in recipes.needs(recipe)}
-    return sample.load(not fields or not fields.isdisjoint(("description", "summaries")))
+    return load(not fields or not fields.isdisjoint(("description", "summaries")))
 
 
 @lru_cache(maxsize=16)
@@ -284,12 +281,10 @@ def sample_root(recipe: str) -> Path:
     the hash of a recipe outside the package. It is built under another name and renamed, so that an interrupted build
     leaves nothing and two processes do not disturb each other.
     """
-    from patent_mteb import sample
-
     package = Path(recipes.__file__).parents[1]
     code = digest([content_hash(package / part) for part in ("patents", "recipes", "sample")])
-    name = recipe + sample_revision(recipe).removeprefix(f"sample-{sample.SAMPLE_VERSION}")
-    folder = cache_root() / "sample" / f"{sample.SAMPLE_VERSION}-{code}" / name
+    name = recipe + sample_revision(recipe).removeprefix(f"sample-{SAMPLE_VERSION}")
+    folder = cache_root() / "sample" / f"{SAMPLE_VERSION}-{code}" / name
     if folder.is_dir():
         if _intact(folder):
             return folder

@@ -24,7 +24,6 @@ import csv
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +45,8 @@ class Fact:
     source: str = ""
 
 
-def _known() -> tuple[Fact, ...]:
-    lines = files("patent_mteb.data").joinpath("releases.csv").read_text("utf-8").splitlines()
-    return tuple(Fact(**row) for row in csv.DictReader(lines))
-
-
-FACTS = _known()
+_LINES = Path(__file__).with_name("releases.csv").read_text("utf-8").splitlines()
+FACTS = tuple(Fact(**row) for row in csv.DictReader(_LINES))
 _LEAST = {"rows": 1.0, "about rows": 0.98}
 ROWS = {(one.data, one.file): one for one in FACTS if one.fact in _LEAST and one.value}
 """(data set, file) -> the rows of the release."""

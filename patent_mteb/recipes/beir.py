@@ -197,7 +197,6 @@ def write_beir(
     queries: Mapping[str, str],
     qrels: Mapping[str, Mapping[str, int]],
     metadata: pa.Table | None = None,
-    views: pa.Table | None = None,
 ) -> None:
     """Write a directory that :func:`read_beir` reads."""
     _refuse_breaks(chain(corpus, queries), folder)
@@ -205,9 +204,8 @@ def write_beir(
     write_qrels(qrels_path, qrels)
     write_jsonl(corpus_path, ({"_id": key, "title": title, "text": text} for key, (title, text) in corpus.items()))
     write_jsonl(queries_path, ({"_id": key, "text": text} for key, text in queries.items()))
-    for name, table in (("metadata.parquet", metadata), ("views.parquet", views)):
-        if table is not None:
-            write_parquet(folder / name, table)
+    if metadata is not None:
+        write_parquet(folder / "metadata.parquet", metadata)
 
 
 def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
@@ -271,8 +269,7 @@ def metadata_rows(folder: Path, tables: BeirFolder) -> tuple[MetadataRows, dict[
         table = pa.table({"_id": pa.array([], pa.string())})
     present = {name: kind for name, kind in _METADATA.items() if name in table.column_names}
     check_columns(table, present, folder / "metadata.parquet")
-    kinds = pa.types.is_list, pa.types.is_large_list
-    lists = [column for column in table.columns if any(is_list(column.type) for is_list in kinds)]
+    lists = [column for column in table.columns if isinstance(column.type, pa.ListType | pa.LargeListType)]
     if nulls := sum(pc.list_flatten(column).null_count for column in lists):
         counts["null items in lists of metadata.parquet (left out)"] = nulls
     rows = MetadataRows(table)

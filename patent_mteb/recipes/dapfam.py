@@ -21,7 +21,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -32,6 +32,7 @@ import pyarrow as pa
 from patent_mteb.files import write_parquet, write_rows
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.claims import claims_text, first_independent_claim
+from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.on_disk import DiskList, keyed_on_disk, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
@@ -124,7 +125,7 @@ class Params:
     seed: int = 42
 
 
-SAMPLE = Params(min_citations=4, queries_per_domain=10, positives=20, negatives=20)
+SAMPLE = Params(min_citations=4)
 """Families of the built-in sample have few citations."""
 
 
@@ -200,40 +201,29 @@ _HAS: Mapping[str, Callable[[_Outline], bool]] = {
 }
 
 
-class _Families(Members):
-    """The families of some publications, consolidated on demand from a temporary file."""
+def _families(patents: Sequence[Patent]) -> Mapping[str, list[Patent]]:
+    """Return the cleaned publications of each family, which are read from a temporary file on access."""
+    cleaned, members = DiskList(map(clean_patent, patents)), Members(publications(patents).families)
+    return Composed(Keyed(members.texts, members), lambda rows: [cleaned[row] for row in rows])
 
-    def __init__(self, patents: Sequence[Patent]) -> None:
-        super().__init__(publications(patents).families)
-        self._patents: DiskList[Patent] = DiskList(map(clean_patent, patents))
-        self._members = Keyed(self.texts, self)
 
-    def patents(self, rows: Iterable[int]) -> list[Patent]:
-        return [self._patents[row] for row in rows]
-
-    def columns(self, family: str) -> dict[str, Any]:
-        return consolidate(self.patents(self._members[family]))
-
-    def outlines(self) -> Iterator[tuple[str, _Outline]]:
-        """Yield each family and its outline."""
-        for key, rows in zip(values_of(self.texts), self, strict=True):
-            members = self.patents(rows)
-            columns = consolidate(members)
-            claims = next(filter(None, (one.claims for one in _newest_first(members))), ())
-            day = columns["earliest_claim_date"]
-            ipc3 = tuple(columns["classifications_ipcr_list_first_three_chars_list"])
-            texts = frozenset(name for name, (column, _) in _TEXTS.items() if columns[column])
-            texts |= {"claim1"} if first_independent_claim(claims) else set()
-            yield key, _Outline(key, day and dt.date.fromisoformat(day), ipc3, texts)
+def _outline(family: str, members: Sequence[Patent]) -> _Outline:
+    columns = consolidate(members)
+    claims = next(filter(None, (one.claims for one in _newest_first(members))), ())
+    day = columns["earliest_claim_date"]
+    ipc3 = tuple(columns["classifications_ipcr_list_first_three_chars_list"])
+    texts = frozenset(name for name, (column, _) in _TEXTS.items() if columns[column])
+    texts |= {"claim1"} if first_independent_claim(claims) else set()
+    return _Outline(family, day and dt.date.fromisoformat(day), ipc3, texts)
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
     """Write the three tables below ``root/datalyes/DAPFAM_patent``."""
     log = BuildLog("DAPFAM")
-    families = _Families(patents)
+    families = _families(patents)
     log.step("bronze: publications", len(patents), len(patents))
 
-    outlines = keyed_on_disk(families.outlines())
+    outlines = keyed_on_disk((key, _outline(key, members)) for key, members in families.items())
     log.step("silver: families", len(patents), len(outlines))
     funnel = Funnel(log, "families", params.require, "silver: ")
     complete = outlines.at(funnel(outlines.values(), filters_of(NEEDS, params.require, _HAS)))
@@ -257,9 +247,11 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         log.step("gold: with a first claim", len(targets), len(targets) - len(unsplit), note)
 
     folder = root / DATA_SET
-    columns = {key: families.columns(key) for key in queries}
-    words = keywords_of(columns, lambda: (families.columns(key)["abstract_en"] for key in complete), params.keywords)
-    targets_of = ({"relevant_id": key, **families.columns(key)} for key in targets)
+    columns = {key: consolidate(families[key]) for key in queries}
+    words = keywords_of(
+        columns, lambda: (consolidate(families[key])["abstract_en"] for key in complete), params.keywords
+    )
+    targets_of = ({"relevant_id": key, **consolidate(families[key])} for key in targets)
     write_rows(folder / "corpus.parquet", targets_of, _TARGETS)
     rows = ({"query_id": key, **of_family, "abstract_keywords": words[key]} for key, of_family in columns.items())
     write_rows(folder / "queries.parquet", rows, _QUERIES)

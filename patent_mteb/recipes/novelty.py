@@ -99,7 +99,6 @@ class Sample:
     """A published sample with normalised numbers; ``text`` may be empty."""
 
     number: str
-    pn: str
     apdt: dt.date
     fields: Mapping[str, Any]
     x: tuple[str, ...]
@@ -142,7 +141,7 @@ def read_truth(path: Path) -> list[Sample]:
         x = tuple(dict.fromkeys(map(_normal, fields["pn_x"] + fields["pn_family_x"])))
         families = tuple(dict.fromkeys(map(_normal, fields["pn_x_family"] + fields["pn_family_x_family"])))
         text = clean(str(fields.get("description") or ""), boilerplate=False)
-        samples.append(Sample(number, fields["pn"], day, fields, x, families, text))
+        samples.append(Sample(number, day, fields, x, families, text))
     if not samples:
         raise DataError("there is no sample", path=path, remedy=_REMEDY)
     return samples
@@ -160,14 +159,14 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     known: dict[str, str] = {}  # from a normalised number to that of the record
     for one in records:
         known.setdefault(_normal(one.publication_number), one.publication_number)
-    queries = [sample for sample in samples if sample.number in known]
+    queries = {known[sample.number]: sample for sample in samples if sample.number in known}
     log.step("samples", len(samples), len(queries), f"{len(samples) - len(queries)} whose publication has no record")
-    cited = [one for sample in queries for one in sample.x]
+    cited = [one for sample in queries.values() for one in sample.x]
     found = [known[one] for one in cited if one in known]
     relevant = set(found)
     note = f"{len(cited) - len(found)} X citations of documents without a record"
     log.step("X documents", len(cited), len(relevant), note)
-    judged = {known[one] for sample in queries for one in (*sample.x, *sample.x_family) if one in known}
+    judged = {known[one] for sample in queries.values() for one in (*sample.x, *sample.x_family) if one in known}
     others = fill_up(row_of, judged, params.documents, params.seed)
     corpus = {number: row_of[number] for number in sorted([*judged, *others])}
     log.step("corpus", len(records), len(corpus), f"{len(relevant)} of them relevant")
@@ -175,8 +174,14 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         problem = "no sample has an X document among the records"
         remedy = "import the cited documents too; their numbers are in the file"
         raise DataError(problem, path=Path(params.truth), remedy=remedy)
-    query_rows = {known[sample.number]: row_of[known[sample.number]] for sample in queries}
-    _write(root / NAME, patents, corpus, query_rows, samples, known, log)
+    query_rows = {number: row_of[number] for number in queries}
+    _write(root / NAME, patents, corpus, query_rows, queries, known, log)
+    truth = [
+        {"_id": known.get(one.number, one.number), "apdt": one.apdt, "n_x": len(one.x), "n_x_family": len(one.x_family)}
+        | {name: one.fields[name] for name in ("pn", "lang", "jurisdiction", "type", "ipc_main")}
+        for one in samples
+    ]
+    write_parquet(root / NAME / TRUTH, pa.Table.from_pylist(truth, _TRUTH))
     log.record_files(root, NAME)
     return log
 
@@ -186,11 +191,10 @@ def _write(
     patents: Sequence[Patent],
     corpus: dict[str, int],
     query_rows: dict[str, int],
-    samples: Sequence[Sample],
+    queries: Mapping[str, Sample],
     known: Mapping[str, str],
     log: BuildLog,
 ) -> None:
-    queries = {known[sample.number]: sample for sample in samples if sample.number in known}
     n_empty = 0
 
     def query(row: int) -> str:
@@ -216,13 +220,6 @@ def _write(
     write_qrels(folder / FAMILIES, judged(lambda sample: sample.x_family))
     rows = (_row(patents[row]) for _, row in sorted((corpus | query_rows).items()))
     write_rows(folder / "metadata.parquet", rows, _METADATA)
-    truth = [
-        {"_id": known.get(one.number, one.number), "pn": one.pn, "apdt": one.apdt}
-        | {name: one.fields[name] for name in ("lang", "jurisdiction", "type", "ipc_main")}
-        | {"n_x": len(one.x), "n_x_family": len(one.x_family)}
-        for one in samples
-    ]
-    write_parquet(folder / TRUTH, pa.Table.from_pylist(truth, _TRUTH))
     write_rows(folder / "views.parquet", descriptions(), _VIEWS)
     note = f"{n_empty} queries without title, abstract and claims" if n_empty else ""
     log.step("queries", len(queries), len(queries) - n_empty, note)

@@ -192,6 +192,7 @@ class UsableCitations(Sequence[Judgement]):
     ) -> None:
         self.headers, self.rows, self.citations = headers, rows, citations
         self._statutes = statutes
+        self.gains, self.is_xy = _GAINS[rows["category"]], _IS_XY[rows["category"]]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -207,11 +208,6 @@ class UsableCitations(Sequence[Judgement]):
             first,
             self._statutes.values[statutes],
         )
-
-    @cached_property
-    def is_xy(self) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = _IS_XY[self.rows["category"]]
-        return found
 
     def in_order(self, queries: Rows) -> UsableCitations:
         """Return the judgements of some queries in the order of query, document and category, then by citation."""
@@ -244,11 +240,6 @@ class UsableCitations(Sequence[Judgement]):
         """The places of the judgements of each query."""
         queries = self.queries
         return Composed(Keyed(queries, range(len(queries))), self.of_query)
-
-    @cached_property
-    def gains(self) -> NDArray[np.int8]:
-        found: NDArray[np.int8] = _GAINS[self.rows["category"]]
-        return found
 
     def grades(self, places: slice | Rows) -> dict[str, int]:
         """Return the highest grade of each document among some judgements."""

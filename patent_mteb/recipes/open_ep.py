@@ -60,10 +60,6 @@ def text_folder(kind: str, language: str) -> str:
     return f"{KINDS[kind]}/{language}"
 
 
-def text_id(document: str, language: str) -> str:
-    return f"{document}#{language}"
-
-
 def texts_of(patent: Patent, kind: str) -> Iterator[tuple[str, str]]:
     """Yield language (empty if unknown) and text of each version of a section."""
     if kind == "Claims":
@@ -105,7 +101,7 @@ def write_languages(
         if len(found):
             numbers = values_of(headers.numbers_of(found))
             rows = (
-                {"_id": text_id(number, language), "title": "", "text": buffer[place]}
+                {"_id": layout.text_id(number, language), "title": "", "text": buffer[place]}
                 for number, place in zip(numbers, values_of(places[found]), strict=True)
             )
             write_jsonl(folder / text_folder(kind, language) / "corpus.jsonl", rows)

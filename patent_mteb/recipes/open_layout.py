@@ -65,9 +65,9 @@ _JUDGEMENTS = (
 )
 
 
-def numbered_id(publication: str, number: int) -> str:
-    """Return the id of a claim or a paragraph of a publication."""
-    return f"{publication}#{number}"
+def text_id(publication: str, name: int | str) -> str:
+    """Return the id of a claim or a paragraph, by its number, or of a text in a language."""
+    return f"{publication}#{name}"
 
 
 def subset_folder(folder: Path, subset: str) -> Path:
@@ -152,7 +152,7 @@ def write_passages(
     """Write paragraphs as documents, with their judgements for claims, which are in order."""
     subset = folder / PASSAGES
     rows = (
-        {"_id": numbered_id(document, number), "title": "", "text": text}
+        {"_id": text_id(document, number), "title": "", "text": text}
         for document, texts in paragraphs
         for number, text in sorted(texts.items())
     )
@@ -223,12 +223,11 @@ def _read_texts(path: Path, *optional: str) -> Texts:
 
 @dataclass(frozen=True)
 class Dates:
-    """Publication date, first day as prior art, priority date and row of ``metadata.parquet``, by id."""
+    """Publication date, first day as prior art and priority date, by id."""
 
     public: Mapping[str, dt.date]
     prior_art: Mapping[str, dt.date]
     priority: Mapping[str, dt.date]
-    rows: MetadataRows
 
 
 def read_metadata(folder: Path) -> MetadataRows:
@@ -236,10 +235,8 @@ def read_metadata(folder: Path) -> MetadataRows:
 
 
 def read_dates(folder: Path) -> Dates:
-    """Read the dates of ``metadata.parquet``."""
     rows = read_metadata(folder)
-    public, prior_art, priority = ({key: day for key, day in rows.column(name) if day} for name in _DAYS)
-    return Dates(public, prior_art, priority, rows)
+    return Dates(*({key: day for key, day in rows.column(name) if day} for name in _DAYS))
 
 
 def read_judgements(folder: Path, queries: Collection[str]) -> dict[tuple[str, str], Mapping[str, object]]:

@@ -239,7 +239,7 @@ def _write_claims(folder: Path, texts: Mapping[str, Patent], judgements: UsableC
             claim_of.append(claim)
             against_it.append(group)
             unjudged.append(of_parent | unspecific_only)
-    ids = column(map(layout.numbered_id, values_of(judgements.queries.take(pa.array(query_of, pa.int32()))), claim_of))
+    ids = column(map(layout.text_id, values_of(judgements.queries.take(pa.array(query_of, pa.int32()))), claim_of))
     order = pc.sort_indices(ids).to_numpy()
     rows = Keyed(ids.take(pa.array(order)), order)
 
@@ -310,7 +310,7 @@ def _graded_paragraphs(
             for place in places[list_of[places] >= 0].tolist():
                 one = judgements[place]
                 for number in cited[list_of[place]].tolist():
-                    key = layout.numbered_id(one.document, number)
+                    key = layout.text_id(one.document, number)
                     found[key] = max(one.grade, found.get(key, 0))
             if max(found.values(), default=0) > CATEGORIES["A"].gain:
                 grades.append(found)

@@ -7,6 +7,7 @@ A field with any other annotation can be given in Python only.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import inspect
 import math
@@ -56,11 +57,12 @@ def settings_of(params: type, base: Any = None) -> list[Setting]:
     """Return the settings of a dataclass, with the ``Attributes`` of its docstring and the defaults of ``base``."""
     hints = get_type_hints(params, include_extras=True)
     defaults, descriptions = params() if base is None else base, _descriptions(params)
-    names = [field.name for field in fields(params) if _settable(hints[field.name])]
-    return [
-        Setting(name, _in_words(hints[name]), written(getattr(defaults, name)), descriptions.get(name, ""))
-        for name in names
-    ]
+    settings = []
+    for name in (field.name for field in fields(params)):
+        with contextlib.suppress(KeyError):  # a field that can be given in Python only
+            words = _in_words(hints[name])
+            settings.append(Setting(name, words, written(getattr(defaults, name)), descriptions.get(name, "")))
+    return settings
 
 
 def read_params(
@@ -107,17 +109,8 @@ def _items(annotation: Any) -> tuple[tuple[Any, ...], bool]:
     return (kinds[:1], True) if kinds[1:] == (Ellipsis,) else (kinds, False)
 
 
-def _settable(annotation: Any) -> bool:
-    if get_origin(annotation) is Annotated:
-        return _settable(get_args(annotation)[0])
-    if get_origin(annotation) is tuple:
-        return all(get_origin(kind) is not tuple and _settable(kind) for kind in _items(annotation)[0])
-    if (rest := _optional(annotation)) is not None:
-        return _settable(rest)
-    return get_origin(annotation) is Literal or annotation in _SCALARS
-
-
 def _in_words(annotation: Any) -> str:
+    """Describe the values of an annotation; raise KeyError for one that a command line cannot give."""
     if get_origin(annotation) is Annotated:
         kind, *bounds = get_args(annotation)
         return " ".join([_in_words(kind), *map(str, bounds)])
@@ -125,6 +118,8 @@ def _in_words(annotation: Any) -> str:
         return f"one of {', '.join(map(written, get_args(annotation)))}"
     if get_origin(annotation) is tuple:
         kinds, variable = _items(annotation)
+        if any(get_origin(kind) is tuple for kind in kinds):
+            raise KeyError(annotation)
         number = "values" if variable else f"{len(kinds)} values"
         each = f"each {_in_words(kinds[0])}" if len(set(kinds)) == 1 else ", ".join(map(_in_words, kinds))
         return f"{number} separated by commas ({each})"

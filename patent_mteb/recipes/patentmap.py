@@ -51,7 +51,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, refuse_repeat
 from patent_mteb.files import json_lines, load_json, text_lines, write_jsonl, write_text
@@ -183,15 +182,6 @@ def write_labelled(path: Path, rows: Iterable[tuple[str, Sequence[str]]]) -> Non
     write_text(path, out.getvalue())
 
 
-def first_rows(values: NDArray[np.float64], number: int) -> list[int]:
-    """Return the rows of the least values in order; ties are in order of the rows."""
-    rows = np.arange(len(values))
-    if number < len(values):
-        rows = np.flatnonzero(values <= np.partition(values, number)[number])
-    found: list[int] = rows[np.argsort(values[rows], kind="stable")][:number].tolist()
-    return found
-
-
 def more_like_this(texts: Mapping[str, str], queries: Iterable[str], depth: int) -> dict[str, list[str]]:
     """Rank publications by tf-idf cosine to each query (negatives of Table 4); return the first ones.
 
@@ -212,7 +202,7 @@ def more_like_this(texts: Mapping[str, str], queries: Iterable[str], depth: int)
         rows = np.arange(start, start + len(cosines))
         for query, of_query in zip(best, cosines.T, strict=True):
             distances, found = map(np.append, best[query], (-of_query, rows))
-            first = first_rows(distances, depth)
+            first = np.argsort(distances, kind="stable")[:depth]  # ties are in order of the rows
             best[query] = distances[first], found[first]
     keys = column(texts)
     return {query: keys.take(pa.array(rows)).to_pylist() for query, (_, rows) in best.items()}

@@ -50,12 +50,13 @@ from patent_mteb.patents import views
 from patent_mteb.patents.categories import degree
 from patent_mteb.patents.claims import claims_text, independent_claims
 from patent_mteb.patents.corpus import Composed
+from patent_mteb.patents.families import age
 from patent_mteb.patents.near_duplicates import Sketched
 from patent_mteb.patents.on_disk import DiskList, keyed_on_disk
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.summaries import read_summaries, source_of
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.patents.text_columns import Few, Keyed, Members, Rows, TextIndex, values_of
+from patent_mteb.patents.text_columns import Few, Keyed, Members, Rows, TextIndex, by_itself, values_of
 from patent_mteb.recipes.beir import title_and_text, write_beir
 from patent_mteb.recipes.graph import SparseRows, each_with_ends
 from patent_mteb.recipes.parameters import Count, Positive
@@ -115,7 +116,6 @@ _description = views.VIEWS["Description"]
 
 
 def sentences(text: str) -> list[str]:
-    """Split a text into sentences."""
     return _SENTENCE_END.split(text) if text else []
 
 
@@ -223,7 +223,7 @@ def _n_sections(patent: Patent) -> int:
 
 
 def _family(members: Sequence[Patent]) -> _Family:
-    dated = sorted(members, key=lambda patent: (str(patent.publication_date or "9999"), patent.publication_number))
+    dated = sorted(members, key=age)
     document = max(dated, key=_n_sections)
     in_order = (document, *dated)
     filed = next((one.filing_jurisdiction for one in in_order if one.filing_jurisdiction), dated[0].jurisdiction)
@@ -266,10 +266,8 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
             "ipc": pa.array([list(family.ipc) for family in rows], pa.list_(pa.string())),
         }
     )
-    texts = Composed(
-        {family.number: family.number for family in corpus},
-        lambda key: title_and_text(known.record(key), _SECTIONS[1:]),
-    )
+    numbers = by_itself(family.number for family in corpus)
+    texts = Composed(numbers, lambda number: title_and_text(known.record(number), _SECTIONS[1:]))
     row_of = {query.number: row for row, query in enumerate(queries)}
     write_beir(folder, texts, Composed(row_of, lambda row: views.VIEWS["Tacd"](query_patents[row])), qrels, metadata)
     _write_representations(folder, query_patents, log)

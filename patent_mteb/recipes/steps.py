@@ -126,11 +126,6 @@ def required(needs: Sequence[Need]) -> tuple[str, ...]:
     return tuple(need.field for need in needs if need.drops and not need.fixed)
 
 
-def waived(needs: Sequence[Need], require: Sequence[str]) -> tuple[str, ...]:
-    """Return the fields that the paper requires and the setting ``require`` does not."""
-    return tuple(field for field in required(needs) if field not in require)
-
-
 def deviations(params: Any, needs: Sequence[Need]) -> list[str]:
     """Return a phrase for each setting that differs from the paper's."""
     phrases = []
@@ -140,7 +135,7 @@ def deviations(params: Any, needs: Sequence[Need]) -> list[str]:
             if value != setting.default:
                 phrases.append(f"{setting.name} is {value or 'empty'} instead of {setting.default or 'empty'}")
             continue
-        if less := waived(needs, params.require):
+        if less := [field for field in required(needs) if field not in params.require]:
             phrases.append(f"not required: {', '.join(less)}")
         if more := [field for field in params.require if field not in required(needs)]:
             phrases.append(f"required: {', '.join(more)}")
@@ -170,7 +165,7 @@ class Funnel:
 
     def __init__(self, log: BuildLog, what: str, require: Sequence[str] = (), prefix: str = "") -> None:
         self.log, self.what, self.require, self.prefix = log, what, require, prefix
-        self.trail: list[Step] = []
+        self.trail: list[str] = []
 
     def __call__(self, items: Collection[_Item], filters: Sequence[Filter[_Item]]) -> Rows:
         """Return the places of the items that pass all filters."""
@@ -187,12 +182,12 @@ class Funnel:
         for number, one in enumerate(filters):
             before, left = left, left - failing[number]
             self.log.step(self.prefix + one.name, before, left)
-            self.trail.append(Step(one.name, before, left))
+            self.trail.append(f"{one.name}: {before} -> {left}")
             if not left:
                 problem, remedy = f"0 of {before} {self.what} left are {one.name}", one.remedy
                 if one.field:
                     problem, remedy = self._without_field(items, filters)
-                order = "; ".join(f"{step.name}: {step.rows_in} -> {step.rows_out}" for step in self.trail)
+                order = "; ".join(self.trail)
                 raise DataError(f"{self.log.benchmark}: {problem} (in order: {order})", remedy=remedy)
         return np.array(passing, np.int32)
 

@@ -34,7 +34,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -116,13 +116,12 @@ class Columns:
             self.texts.append(cleaned)
 
 
+@dataclass(frozen=True, slots=True)
 class Document:
     """A document: a row of the columns."""
 
-    __slots__ = ("_columns", "row")
-
-    def __init__(self, columns: Columns, row: int) -> None:
-        self._columns, self.row = columns, row
+    _columns: Columns
+    row: int
 
     @property
     def number(self) -> str:
@@ -157,13 +156,7 @@ class Documents(Sequence[Document]):
         self.publications = columns.outlines.at(rows)
         self.families = codes_of(self.publications.families)
 
-    @overload
-    def __getitem__(self, place: int) -> Document: ...
-    @overload
-    def __getitem__(self, place: slice) -> Documents: ...
-    def __getitem__(self, place: int | slice) -> Document | Documents:
-        if isinstance(place, slice):
-            return Documents(self.columns, self.rows[place])
+    def __getitem__(self, place: Any) -> Any:
         return Document(self.columns, int(self.rows[place]))
 
     def __len__(self) -> int:
@@ -183,13 +176,6 @@ class Documents(Sequence[Document]):
     def strata(self) -> Mapping[str, str]:
         """Return year and IPC section by number."""
         return TextMap(self.publications.numbers, self.columns.strata.coded(self.rows))
-
-
-def view_texts(patent: Patent, names: Sequence[str]) -> dict[str, str]:
-    """Return text views of a patent by name, composing each section once."""
-    wanted = dict.fromkeys(section for name in names for section in views.VIEW_SECTIONS[name])
-    sections: Mapping[str, str] = {section: views.SECTIONS[section](patent) for section in wanted}
-    return {name: views.join_sections(sections[section] for section in views.VIEW_SECTIONS[name]) for name in names}
 
 
 def field_texts(patent: Patent, names: Sequence[str]) -> list[str]:
@@ -249,7 +235,10 @@ def write_retrieval(folder: Path, documents: Documents, qrels: Mapping[str, Mapp
         {number: known[number] for number in qrels}, lambda document: views.VIEWS["TAC"](document.patent)
     )
     write_beir(folder, corpus, queries, qrels)
-    views_of = ({"_id": document.number, **view_texts(document.patent, names)} for document in documents)
+    views_of = (
+        {"_id": patent.publication_number, **{name: views.VIEWS[name](patent) for name in names}}
+        for patent in (document.patent for document in documents)
+    )
     write_rows(folder / "views.parquet", views_of, _texts_schema(names))
     n_relevant = len({document for relevant in qrels.values() for document in relevant})
     note = f"{len(qrels)} queries, {n_relevant} relevant documents"
@@ -288,12 +277,8 @@ def write_labels(
             for document in labelled
             if (labels := label_set.labels(document.labels))
         ]
-        log.step(
-            f"0.8b labels {label_set.name}",
-            len(documents),
-            len(rows),
-            _split_note(Counter(row["split"] for row in rows)),
-        )
+        note = _split_note(Counter(row["split"] for row in rows))
+        log.step(f"0.8b labels {label_set.name}", len(documents), len(rows), note)
         if rows:
             rows_of[label_set.name] = rows
     if not rows_of:

@@ -101,7 +101,7 @@ class LanguageRetrieval(OpenRetrieval):
                 key: gain
                 for document, gain in judged.items()
                 for one in spec.languages
-                if (key := recipe.text_id(document, one)) in corpus
+                if (key := layout.text_id(document, one)) in corpus
             }
             for query, judged in claims.qrels.items()
             if query_language[query] in ((spec.query_language,) if spec.query_language else recipe.LANGUAGES)

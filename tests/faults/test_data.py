@@ -74,8 +74,8 @@ def wipo(tmp_path, monkeypatch):
         {key: f"query {key}" for key in IDS[:3]},
         {"US0A": {"US5A": 1}, "US1A": {"US6A": 1}},
         metadata,
-        views,
     )
+    pq.write_table(views, folder / "views.parquet")
     fields = {name: [f"{name} of {key}" for key in IDS] for name in (*DWPI_FIELDS, *PUBLIC_FIELDS)}
     pq.write_table(pa.table({"_id": IDS, **fields}), folder / "fields.parquet")
     (folder / "labels").mkdir()

@@ -17,14 +17,8 @@ QRELS = {"q1": {"d1": 1, "d2": 0}, "d2": {"d1": 2}}
 
 @pytest.fixture
 def folder(tmp_path):
-    write_beir(
-        tmp_path,
-        CORPUS,
-        QUERIES,
-        QRELS,
-        pa.table({"_id": ["d1"], "family_id": ["F"]}),
-        pa.table({"_id": ["d1"], "TA": ["x"]}),
-    )
+    write_beir(tmp_path, CORPUS, QUERIES, QRELS, pa.table({"_id": ["d1"], "family_id": ["F"]}))
+    pq.write_table(pa.table({"_id": ["d1"], "TA": ["x"]}), tmp_path / "views.parquet")
     return tmp_path
 
 

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from patent_mteb.recipes import patentmap
-from patent_mteb.recipes.patentmap import first_rows, more_like_this, sharing_subclasses
-
-
-def test_the_first_rows_are_those_of_a_whole_sort():
-    rng = np.random.default_rng(0)
-    for size in (1, 2, 50, 300):
-        values = -rng.integers(0, 6, size) / 6
-        whole = sorted(range(size), key=lambda row, values=values: (values[row], row))
-        for number in (0, 1, size // 3, size - 1, size, size + 5):
-            assert first_rows(values, number) == whole[:number]
+from patent_mteb.recipes.patentmap import more_like_this, sharing_subclasses
 
 
 @pytest.mark.parametrize("at_once", [7, 1000])

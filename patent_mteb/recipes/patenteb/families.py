@@ -19,6 +19,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from patent_mteb.patents import ipc
+from patent_mteb.patents.corpus import Composed
+from patent_mteb.patents.families import age
 from patent_mteb.patents.near_duplicates import Sketched
 from patent_mteb.patents.on_disk import keyed_on_disk
 from patent_mteb.patents.records import Citation, Claim, Patent
@@ -234,8 +236,9 @@ class TableData:
         """The place in :data:`BLOOM` of the label in its class of each family filed before the cutoff, -1 of others."""
         labels = np.full(len(self.families), -1, np.int32)
         rows = np.flatnonzero((self.filed > 0) & (self.filed < self.params.cutoff.toordinal()))
-        for same in _by_value(self.dominant.codes(rows)):
-            members = rows[same]
+        codes = self.dominant.codes(rows)
+        for code in np.unique(codes):
+            members = rows[codes == code]
             rank = math.ceil(self.params.decile * len(members)) - 1
             early, known = self.n_early[members], self.n_known[members]
             by_early, by_known = np.sort(early), np.sort(known)
@@ -243,12 +246,6 @@ class TableData:
             is_late = (known >= max(by_known[-1 - rank], 1)) & (early <= by_early[rank])
             labels[members] = np.where(is_early, 0, np.where(is_late, 1, 2))
         return labels
-
-
-def _by_value(values: Rows) -> list[NDArray[np.int64]]:
-    """Return the places of each distinct value."""
-    order = np.argsort(values, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(values[order])) + 1) if len(values) else []
 
 
 def _years_later(day: dt.date, years: int) -> dt.date:
@@ -267,10 +264,6 @@ def _readable(codes: Iterable[str]) -> list[str]:
     codes = list(codes)
     unusable = set(ipc.codes_at(codes, "ipc3").unusable)
     return list(dict.fromkeys(ipc.parse(code)[-1] for code in codes if code not in unusable))
-
-
-def _sorted(members: Sequence[Patent]) -> list[Patent]:
-    return sorted(members, key=lambda one: (one.publication_date or dt.date.max, one.publication_number))
 
 
 _HAS_TEXT: Mapping[str, Callable[[Patent], bool]] = {
@@ -295,23 +288,19 @@ def _published(members: Sequence[Patent]) -> dt.date | None:
 
 
 def _representative(members: Sequence[Patent], require: Sequence[str]) -> Patent | None:
-    """Return the latest publication with most texts, including the required ones.
-
-    The result is None if no publication has a text.
-    """
+    """Return the latest of publications, in order, with most texts and the required ones; None if none has a text."""
 
     def n_texts(patent: Patent) -> int:
         return sum(has(patent) for has in _HAS_TEXT.values())
 
     required = [has for name, has in _HAS_TEXT.items() if name in require]
-    complete = [patent for patent in _sorted(members) if all(has(patent) for has in required)]
+    complete = [patent for patent in members if all(has(patent) for has in required)]
     best = max(reversed(complete), key=n_texts, default=None)
     return best if best is not None and n_texts(best) else None
 
 
 def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str]) -> Family:
-    """Build a family from its publications, one of which has the required texts."""
-    members = _sorted(members)
+    """Build a family from its publications, in order, one of which has the required texts."""
     representative = _representative(members, require)
     assert representative is not None
     codes = _readable(code for patent in members for code in patent.ipc)
@@ -335,23 +324,12 @@ def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str]) 
     )
 
 
-class _Groups(Sequence[list[Patent]]):
-    """The publications of each family, as sketches."""
-
-    def __init__(self, members: Members, known: Sketched) -> None:
-        self._members, self._known = members, known
-
-    def __len__(self) -> int:
-        return len(self._members)
-
-    def __getitem__(self, place: Any) -> Any:
-        return [self._known.by_row[row] for row in self._members[place]]
-
-    def __iter__(self) -> Iterator[list[Patent]]:
-        return map(self.__getitem__, range(len(self)))
+def _groups(rows_of: Keyed[list[int]], known: Sketched) -> Mapping[str, list[Patent]]:
+    """Return the publications of each family as sketches, the earliest first."""
+    return Composed(rows_of, lambda rows: sorted((known.by_row[row] for row in rows), key=age))
 
 
-def _families(groups: Keyed[list[Patent]], known: Sketched, funnel: Funnel, params: Params) -> Keyed[Family]:
+def _families(rows_of: Keyed[list[int]], known: Sketched, funnel: Funnel, params: Params) -> Keyed[Family]:
     """Return the families that have all required fields."""
     codes = {code for patent in known.values() for code in patent.ipc}
     funnel.log.step("IPC codes that can be read", len(codes), len([code for code in codes if _readable([code])]))
@@ -361,7 +339,8 @@ def _families(groups: Keyed[list[Patent]], known: Sketched, funnel: Funnel, para
         lambda members: _representative(members, params.require) is not None,
         "give one publication of a family all of them",
     )
-    usable = groups.at(funnel(groups.values(), [*filters_of(NEEDS, params.require, _HAS), together]))
+    chosen = funnel(_groups(rows_of, known).values(), [*filters_of(NEEDS, params.require, _HAS), together])
+    usable = _groups(rows_of.at(chosen), known)
     return keyed_on_disk((name, _family(members, known, params.require)) for name, members in usable.items())
 
 
@@ -369,8 +348,10 @@ def _splits(families: Keyed[Family], dominant: Few[str], params: Params) -> Rows
     """Assign families to splits, stratified by dominant IPC3; rounding favours train."""
     keys = np.fromiter((random_key(params.seed, "split", name) for name in families), np.uint64)
     split = np.zeros(len(families), np.int32)
-    for members in _by_value(dominant.codes()):
-        members = members[np.argsort(keys[members], kind="stable")]
+    order = np.argsort(keys, kind="stable")
+    codes = dominant.codes(order)
+    for code in np.unique(codes):
+        members = order[codes == code]
         test, validation = (round(len(members) * share) for share in (params.split[2], params.split[1]))
         split[members[test : test + validation]] = 1
         split[members[:test]] = 2
@@ -432,12 +413,12 @@ def table_data(patents: Sequence[Patent], citations: Sequence[Citation], params:
     """Return the families, graph and splits that all tables are made from."""
     known = Sketched(patents)
     members = Members(known.families)
-    groups = Keyed(members.texts, _Groups(members, known))
-    log.step("publications into families", len(patents), len(groups))
+    rows_of = Keyed(members.texts, members)
+    log.step("publications into families", len(patents), len(members))
     graph = family_graph(citations, TextMap(known.column, known.families))
     log.step("citations between families", len(citations), graph.n_edges, graph.dropped)
     funnel = Funnel(log, "families", params.require)
-    usable = _families(groups, known, funnel, params)
+    usable = _families(rows_of, known, funnel, params)
     filtered = usable.at(funnel(usable.values(), _filters(graph, params)))
     families = filtered.at(funnel(filtered.values(), [_large_classes(filtered, params.min_class_families)]))
 
@@ -447,7 +428,8 @@ def table_data(patents: Sequence[Patent], citations: Sequence[Citation], params:
         dominant.append(family.dominant)
         filed.append(_ordinal(family.filed))
         soon.append(_ordinal(family.filed and min(_years_later(family.filed, params.early_years), params.cutoff)))
-    days = np.fromiter((_ordinal(_published(group) or _filed(group)) for group in groups.values()), np.int32)
+    groups = _groups(rows_of, known).values()
+    days = np.fromiter((_ordinal(_published(group) or _filed(group)) for group in groups), np.int32)
     day_of = np.zeros(len(known.families.dictionary), np.int32)  # by the numbers of the graph
     day_of[codes_of(known.families)] = days[members.of_rows]
     row_of = families.index.rows_of(known.families.dictionary)
