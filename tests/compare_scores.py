@@ -1,9 +1,10 @@
 """Are all scores of the suite on the built-in sample those of another commit? A script, for changes that must not
 change a score.
 
-    python tests/compare_scores.py COMMIT            # evaluates both, both ways, and prints every difference; exit
-    status 1 if there is one python tests/compare_scores.py COMMIT --keep DIR # keeps the result folders, and does not
-    repeat what is finished there
+    python tests/compare_scores.py COMMIT              # evaluates both, both ways, and prints every difference
+    python tests/compare_scores.py COMMIT --keep DIR   # keeps the result folders, and does not repeat what is finished
+
+The exit status is 1 if there is a difference.
 
 Every task runs with BM25 and with a static model (wordllama), the headline tasks also with mteb's own BM25, with a
 hybrid and with passages; each with ``PATENT_MTEB_FAST`` 1 and 0. Compared are the result files as mteb stores them, all
