@@ -15,8 +15,8 @@ a text was encoded twice, or a score of a task is not the same with and without 
 Reference (sample version 1; distinct / encoded is 1.00 with the store everywhere, and no score differs):
 
     DAPFAM, 72 tasks           91,608 ->  6,731 texts (13.6 times fewer), 134.5 -> 8.7 million characters (15.5 times)
-    Sophia, 12 tasks            7,438 ->  1,870 texts (4.0), 22.5 -> 2.7 million characters (8.3); 1,425 of them are
-    queries whole suite, 164 tasks    199,172 -> 21,193 texts (9.4), 265.3 -> 27.4 million characters (9.7)
+    Sophia, 12 tasks            7,438 ->  1,870 texts (4.0), 22.5 -> 2.7 million characters (8.3); 1,425 are queries
+    whole suite, 164 tasks    199,172 -> 21,193 texts (9.4), 265.3 -> 27.4 million characters (9.7)
 """
 
 from __future__ import annotations

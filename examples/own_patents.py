@@ -1,18 +1,17 @@
 """Your own patents as a benchmark: records -> build -> validate -> run, with the commands that do it.
 
-    python examples/own_patents.py patents.jsonl citations.jsonl OUT python examples/own_patents.py patents.parquet
-    citations.parquet OUT --benchmark dapfam --task PatentDAPFAMTAToTARetrieval python examples/own_patents.py records
-    OUT --benchmark dapfam --set min_citations=2 --set require=title,abstract   # of an import python
-    examples/own_patents.py                 # a few invented records, written to a temporary directory
+    python examples/own_patents.py patents.jsonl citations.jsonl OUT
+    python examples/own_patents.py patents.parquet citations.parquet OUT --benchmark dapfam
+    python examples/own_patents.py records OUT --set min_citations=2 --set require=title,abstract   # of an import
+    python examples/own_patents.py                      # a few invented records, written to a temporary directory
 
 A record is one publication; ``patent_mteb.patents.records`` says which fields there are. Two are required, the others
 decide what can be had: texts for retrieval, ``ipc`` for the IN and OUT slices, ``filing_jurisdiction`` or the office in
 the number for the jurisdiction slices, ``labels`` for classification and clustering (``validate`` says which tasks
 cannot be had; the others run). One line of each:
 
-    {"publication_number": "US2020000001A1", "family_id": "F1", "title": "Walking frame", "abstract": "A frame with a
-     brake.", "claims": [{"number": 1, "text": "A walking frame having a brake."}], "ipc": ["A61H 3/04"],
-     "publication_date": "2020-01-02"}
+    {"publication_number": "US2020000001A1", "family_id": "F1", "title": "Walking frame", "ipc": ["A61H 3/04"],
+     "abstract": "A frame with a brake.", "claims": [{"number": 1, "text": "A walking frame having a brake."}]}
     {"citing": "US2020000001A1", "cited": "EP1234567A1"}
 """
 
