@@ -1,7 +1,7 @@
 """Write an Excel list of 351 invented patents, as a patent department keeps one, to try everything on.
 
-    python examples/excel_list.py list.xlsx
-    patent-mteb try list.xlsx
+python examples/excel_list.py list.xlsx
+patent-mteb try list.xlsx
 """
 
 from __future__ import annotations

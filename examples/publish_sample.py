@@ -1,6 +1,6 @@
 """Write the tables of the built-in sample with a data card and Croissant metadata, ready to be published.
 
-    python examples/publish_sample.py DIRECTORY
+python examples/publish_sample.py DIRECTORY
 """
 
 from __future__ import annotations
