@@ -94,7 +94,7 @@ class Counts:
 class PrecomputeEncoder:
     """An encoder that encodes its share of the texts into a store; no score is computed from its result."""
 
-    def __init__(self, encoder: StoredEncoder, share: tuple[int, int], *, dry: bool) -> None:
+    def __init__(self, encoder: StoredEncoder, share: tuple[int, int] = (1, 1), *, dry: bool = False) -> None:
         self.counts = Counts()
         self._encoder = encoder
         self._share = share

@@ -197,6 +197,7 @@ def write_beir(
     queries: Mapping[str, str],
     qrels: Mapping[str, Mapping[str, int]],
     metadata: pa.Table | None = None,
+    views: pa.Table | None = None,
 ) -> None:
     """Write a directory that :func:`read_beir` reads."""
     _refuse_breaks(chain(corpus, queries), folder)
@@ -204,8 +205,9 @@ def write_beir(
     write_qrels(qrels_path, qrels)
     write_jsonl(corpus_path, ({"_id": key, "title": title, "text": text} for key, (title, text) in corpus.items()))
     write_jsonl(queries_path, ({"_id": key, "text": text} for key, text in queries.items()))
-    if metadata is not None:
-        write_parquet(folder / "metadata.parquet", metadata)
+    for name, table in (("metadata.parquet", metadata), ("views.parquet", views)):
+        if table is not None:
+            write_parquet(folder / name, table)
 
 
 def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
