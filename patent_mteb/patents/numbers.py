@@ -133,22 +133,17 @@ _UNKNOWN: _Year = ("", 0)
 
 
 def _japanese(era: str, year: int, number: str) -> str:
-    """Before 2000 the imperial year and the number (``H09508542``, ``H054529``), then four digits and six.
-
-    The year 1989 is Showa 64 and Heisei 1. Documents were numbered up to 90,000 in the former and printed with it.
-    """
+    """Before 2000 the imperial year and the number (``H09508542``, ``H054529``), then four digits and six."""
     number = number.lstrip("0")
     if not number or len(number) > 6 or not year:
         return ""
-    if not era and year < 2000:
-        era = next((era for era in "HSTM" if year > ERAS[era][0]), "")
-        year -= ERAS[era][0] if era else year
-        if not era or (era == "H" and year == 1 and int(number) < 100_000):
-            return ""
-    if not era or era == "R" or (era == "H" and year > 11):
-        year += ERAS[era][0] if era else 0
-        return f"{year}{number:0>6}" if year <= _LAST_YEAR else ""
-    return f"{era}{year:02}{number}"
+    christian = year + (ERAS[era][0] if era else 0)
+    if not 1868 <= christian <= _LAST_YEAR:
+        return ""
+    if christian >= 2000:
+        return f"{christian}{number:0>6}"
+    era = era or next(era for era in "HSTM" if christian > ERAS[era][0])
+    return f"{era}{christian - ERAS[era][0]:02}{number}"
 
 
 def _japanese_by_era(era: str, parts: Sequence[str]) -> tuple[_Year, str]:
@@ -353,13 +348,19 @@ class Number:
     @property
     def docdb(self) -> str:
         """``US2007140112A1``."""
-        return self.key + self.kind
+        return self.office + self.serial + self.kind
 
     @property
     def key(self) -> str:
-        """Office and serial, which publications of one application mostly share (``US2007140112``)."""
-        return self.office + self.serial
+        """Office and serial, which publications of one application mostly share (``US2007140112``).
 
+        Japan numbered the documents of 1989 in one series, which was printed as Showa 64 and later as Heisei 1: both
+        have the same key.
+        """
+        return self.office + (_JAPAN_1989.sub("H01", self.serial) if self.office == "JP" else self.serial)
+
+
+_JAPAN_1989 = re.compile("^S64(?=[0-9]+$)")
 
 _CACHED = 1 << 18  # numbers whose readings are cached: records, citations and relations repeat them
 
@@ -387,9 +388,8 @@ _WEB_ADDRESS = re.compile(
 _NAMED = re.compile(r"(?:PATENT|PUBLICATION|PAT|PUB)\b\.?(?: ?(?:NO|NUMBER|NR)\b\.?)?[ :]*(?=[A-Z]{2}[ \d])")
 _KIND_APART = re.compile(r"(?<=[0-9]) +([A-Z]) ([0-9])$")
 _DATE_AFTER = re.compile(r"(?<=[\s0-9])([A-Z][0-9]?)\s+(?:1[789]|20)[0-9]{2}(?:0[1-9]|1[0-2])[0-3][0-9]$")  # Lens
-_TWICE = re.compile(
-    r"(?:US[\s\-/]*(?=US)|(?:WO|PCT)[\s\-/]*(?=WO|PCT))+"
-)  # an office in a column of its own, joined with the number
+# an office in a column of its own, joined with the number: WOPCT/EP02/07746, FR FR2434232
+_TWICE = re.compile(r"(?:(?:WO|PCT)[\s\-/]*(?=WO|PCT)|([A-Z]{2})[\s\-/]*(?=\1[\s\-]*[A-Z]{0,2}[0-9]))+")
 _PCT = re.compile(r"PCT(?![A-Z]{3})")
 _EPODOC_PCT = re.compile(r"WO[\s\-]*((?:19|20)[0-9]{2})[\s\-]*([A-Z]{2})[\s\-]*([0-9]{5,6})[\s\-]*W?")
 
