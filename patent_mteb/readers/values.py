@@ -81,15 +81,6 @@ def reads(text: str, office: str = "", kind: str = "") -> bool:
     return read_number(text, office, kind) is not None
 
 
-_CODE = re.compile(r"([A-HY]\s?\d\d\s?[A-Z])\s*(\d{1,4})\s*/\s*(\d{2,6})")
-
-
-def ipc_code(text: str) -> str:
-    """Return an IPC or CPC code without the spaces of fixed columns and qualifiers; other text is only trimmed."""
-    match = _CODE.search(text)
-    return f"{match[1].replace(' ', '')}{int(match[2])}/{match[3]}" if match else " ".join(text.split())
-
-
 def language(text: str | None) -> str:
     """Return the ISO 639-1 code of a language (``EN``, ``en``), empty if it is unknown (``xx``)."""
     code = (text or "").strip().lower()[:2]
