@@ -38,6 +38,7 @@ _CODE = re.compile(
         (?: \s? (?P<subclass>[A-Z])
             (?: [\s_-]* (?=\d{1,4}(?!\d)) 0* (?P<group>[1-9]\d*) \s?[/:-]\s? (?P<subgroup>\d{2,6})
               | (?P<fixed_group>(?!0000)\d{4}) (?P<fixed_subgroup>\d{6})
+              | (?P<filled_group>0(?!000)\d{3}) (?P<filled_subgroup>\d{2,5})  # Derwent: G06K000701
               | (?: [_-]* (?=\d{1,4}(?!\d)) | \s+ (?=(?:\d{1,2}|0\d{2,3})(?!\d)) ) 0* (?P<group_only>[1-9]\d*)
               | (?: \s+ [1-9]\d{2,6} | [1-9]\d{4,6} )  # old USPTO form, group and subgroup without a slash
             )?
@@ -46,10 +47,10 @@ _CODE = re.compile(
     (?(subclass)
         (?: [\s,]* \d{3} (?!\d) )?                # FI: extension, then a letter
         (?: \s* @? [A-Z] (?![A-Z\d]) )?
-        (?: \s* \( \s* \d{4} (?:(?:\.\d\d){1,2}|\d{4})? \s* \) )?  # version of the scheme: (2006.01)
+        (?: \s* \( \s* (?:\d{4} (?:(?:\.\d\d){1,2}|\d{4})?)? (?: \s* [A-Z]{2} )* \s* \) )?  # (2006.01), (2013.01 EP US)
         (?: \s* \[ [A-Z\d.,*\s]* \] )?           # value, version: [I,2006.01]
         (?: \s+ \d{8} [A-Z\d\s]* )?             # ST.8: version date, level, position, value, action date, ...
-        (?: \s+ [A-Z]{1,3} )?                             # level, position, value: A, AFI, I, N
+        (?: \s+ [A-Z]{1,3} | - [A-Z]{2,3} )?         # level, position, value: A, AFI, I, N; source: -EPO
     )
     [\s.,;]*
     """,
@@ -76,6 +77,8 @@ def parse(code: str) -> tuple[str, ...]:
         raise ValueError(f"{code!r} is not an IPC or CPC code; expected a form such as 'A61F 2/06', 'A61F' or 'A61'")
     parts = {name: (value or "").upper() for name, value in match.groupdict().items()}
     group, subgroup = parts["group"] or parts["group_only"], parts["subgroup"]
+    if parts["filled_group"]:
+        group, subgroup = parts["filled_group"].lstrip("0"), parts["filled_subgroup"]
     if parts["fixed_group"]:
         group, subgroup = parts["fixed_group"].lstrip("0"), parts["fixed_subgroup"].rstrip("0").ljust(2, "0")
     steps = (parts["section"], parts["cls"], parts["subclass"], group, subgroup and f"/{subgroup}")
@@ -148,6 +151,8 @@ def _codes_in(text: str) -> tuple[str, ...]:
         if not any(map(str.isalnum, piece)):
             continue
         code = f"{subclass}{piece}" if in_list and subclass and _GROUP.fullmatch(piece) else piece
+        if not is_code(code) and is_code(named := code.partition(" - ")[0]):  # A61K 31/505 - Name of the class
+            code = named
         if is_code(code):
             levels = parse(code)
             subclass = levels[2] if len(levels) > 2 else ""

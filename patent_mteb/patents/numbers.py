@@ -205,7 +205,11 @@ def _japan(parts: Sequence[str], kind: str) -> str:
 
 
 def _korea(parts: Sequence[str], kind: str) -> str:
-    """Unexamined ``20040032451`` (without the digits of its type: ``10-2004-0032451``), granted ``100721515``."""
+    """Unexamined ``20040032451`` (without the digits of its type: ``10-2004-0032451``), granted ``100721515``.
+
+    Derwent drops zeros and the type: ``KR832860-B1``, ``KR488013-Y1``, ``KR99085154-A``. DOCDB writes no type for
+    grants up to some number from 180,000 to 200,000; between these, the number is ambiguous.
+    """
     digits = _digits(parts)
     typed = len(parts) > 1 and parts[0] in ("10", "20")
     if typed or (len(digits) == 13 and digits[:2] in ("10", "20")):
@@ -213,6 +217,13 @@ def _korea(parts: Sequence[str], kind: str) -> str:
         if unexamined := _year_and_number(rest, 1980, 7):
             return unexamined
         return digits if len(digits) == 9 else ""
+    number = digits.lstrip("0")
+    if len(parts) == 1 and len(digits) == 8 and kind[:1] == "A" and digits[0] in "89":
+        return f"19{digits[:2]}0{digits[2:]}"
+    if len(parts) == 1 and len(number) in (6, 7) and len(digits) <= 7 and kind[:1] in ("B", "Y", ""):
+        if int(number) >= 200_000 and (kind or len(number) == 7):
+            return f"{20 if kind[:1] == 'Y' else 10}{number:0>7}"
+        return number.zfill(7) if len(digits) == 7 or (kind and int(number) < 180_000) else ""
     if len(digits) in (7, 9) and len(parts) == 1:
         return digits
     return _year_and_number(parts, 1980, 7)
@@ -383,11 +394,19 @@ _PARTS = re.compile(r"[A-Z]+|[0-9]+")
 _CHECK_DIGIT = re.compile(r"(?<=[0-9])\.[0-9X]\s*$")
 _JAPANESE = re.compile(r"(?:JP[\s\-]*)?([特実][開表公許願登]|再公?表|登録?実)(?:第|\s)*([平昭大明令]?)(.*)")
 _WEB_ADDRESS = re.compile(
-    r"HTTPS?://\S*(?:/PATENT/|[?&/=]PN(?:=|%3D)|[?&]CC=(?=[A-Z]{2}&NR=))([A-Z]{2})(?:&NR=)?([0-9A-Z]+)\S*"
+    r"HTTPS?://\S*(?:/PATENT/|[?&/=](?:PN|DOCID)(?:=|%3D)|[?&]CC=(?=[A-Z]{2}&NR=))([A-Z]{2})(?:&NR=)?([0-9A-Z]+)\S*"
 )
-_NAMED = re.compile(r"(?:PATENT|PUBLICATION|PAT|PUB)\b\.?(?: ?(?:NO|NUMBER|NR)\b\.?)?[ :]*(?=[A-Z]{2}[ \d])")
+_NAMED = re.compile(
+    r"(?:(U)\.?(S)\b\.?\s*)?(?:(?:PATENT|PAT)\b\.?\s*)?(?:(?:APPLICATION|APPL?)\b\.?\s*(?=PUB))?(?:(?:PUBLICATION|PUBL?)\b\.?\s*)?"
+    r"(?:(?:NUMBER|NR|NO)\b\.?\s*)?:?\s*(?=[A-Z]{2}[ \d]|[0-9])"
+)
+_SERIES_AND_NUMBER = re.compile(r"[0-9]{2}/[0-9]{3},?[0-9]{3}")  # of an application
 _KIND_APART = re.compile(r"(?<=[0-9]) +([A-Z]) ([0-9])$")
-_DATE_AFTER = re.compile(r"(?<=[\s0-9])([A-Z][0-9]?)\s+(?:1[789]|20)[0-9]{2}(?:0[1-9]|1[0-2])[0-3][0-9]$")  # Lens
+_DATE_AFTER = re.compile(  # Lens, Orbit: CN107823639 A  2018-03-23 [CN107823639]
+    r"(?<=[\s0-9])([A-Z][0-9]?)\s+(?:(?:VOM|OF|DU|DATED)\s+)?"
+    r"(?:(?:1[789]|20)[0-9]{2}(-?)(?:0[1-9]|1[0-2])\2[0-3][0-9]|[0-3]?[0-9]([./])[01]?[0-9]\3(?:1[789]|20)[0-9]{2})"
+    r"(?:\s*\[[A-Z0-9\s]+\])?$"
+)
 # an office in a column of its own, joined with the number: WOPCT/EP02/07746, FR FR2434232
 _TWICE = re.compile(r"(?:(?:WO|PCT)[\s\-/]*(?=WO|PCT)|([A-Z]{2})[\s\-/]*(?=\1[\s\-]*[A-Z]{0,2}[0-9]))+")
 _PCT = re.compile(r"PCT(?![A-Z]{3})")
@@ -445,9 +464,11 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
         text = "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in text)
     if address := _WEB_ADDRESS.fullmatch(text.strip()):
         text = address[1] + address[2]
+    text = _DATE_AFTER.sub(r"\1", text.strip())
     text = _MARKS.sub(" ", text).strip(" .,;:-/\t\n\r'\"")
-    text = _KIND_APART.sub(r" \1\2", _NAMED.sub("", text, count=1) if text.startswith("P") else text)
-    text = _DATE_AFTER.sub(r"\1", text)
+    text = _KIND_APART.sub(
+        r" \1\2", _NAMED.sub(r"\1\2", text, count=1) if text[:2] in ("PA", "PU", "US", "U.") else text
+    )
     text = text[twice.end() :] if (twice := _TWICE.match(text)) else text
     if japanese := _JAPANESE.fullmatch(text):
         name, era, rest = japanese.groups()
@@ -471,6 +492,8 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
         if office not in _DATA["check_digits" if readings is APPLICATIONS else "published_as_filed"]:
             return None
         rest = checked
+    if readings is PUBLICATIONS and office == "US" and _SERIES_AND_NUMBER.fullmatch(rest.strip()):
+        return None
     parts = _PARTS.findall(rest)
     if office not in OFFICES or not parts or not _SERIAL.fullmatch(rest):
         return None
