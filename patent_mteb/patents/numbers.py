@@ -239,7 +239,10 @@ def _without_zeros(parts: Sequence[str], kind: str) -> str:
 
 
 def _austrian(parts: Sequence[str], kind: str) -> str:
-    """European patents in Austria have an E: ``E512345``."""
+    """European patents in Austria have an E: ``E512345``. Utility models (``GM 12345``) have a kind code instead."""
+    parts = parts[1:] if parts[0] == "GM" else parts
+    if not parts:
+        return ""
     return f"E{serial}" if parts[0] == "E" and (serial := _digits(parts[1:])) else _without_zeros(parts, kind)
 
 
@@ -392,7 +395,10 @@ _CHECK_LETTER = re.compile(r"[\s\-]*(1[01][\s\-]*(?:19|20)[0-9]{2}[\s\-]*[0-9]{5
 _SERIAL = re.compile(r"[A-Z0-9\s\-.,/']+")
 _PARTS = re.compile(r"[A-Z]+|[0-9]+")
 _CHECK_DIGIT = re.compile(r"(?<=[0-9])\.[0-9X]\s*$")
-_JAPANESE = re.compile(r"(?:JP[\s\-]*)?([特実][開表公許願登]|再公?表|登録?実)(?:第|\s)*([平昭大明令]?)(.*)")
+_CHECK_X = re.compile(r"(?<=[0-9])\.X$")
+_JAPANESE = re.compile(
+    r"(?:JP[\s\-]*)?(実用新案登録|登録実用新案|[特実][開表公許願登]|再公?表|登録?実)(?:(?<=表)特許)?(?:第|\s)*([平昭大明令]?)(.*)"
+)
 _WEB_ADDRESS = re.compile(
     r"HTTPS?://\S*(?:/PATENT/|[?&/=](?:PN|DOCID)(?:=|%3D)|[?&]CC=(?=[A-Z]{2}&NR=))([A-Z]{2})(?:&NR=)?([0-9A-Z]+)\S*"
 )
@@ -475,7 +481,7 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
         if name.endswith("願") is not (readings is APPLICATIONS):
             return None
         office = "JPWO" if name[0] == "再" else "JP"
-        rest = re.sub("[号號](?:公報)?", " ", rest).strip()
+        rest = re.sub("[号號](?:公報)?", " ", rest).strip().removeprefix("WO")
         kind_of_name = _DATA["japanese_kinds"].get(name, "") if rest[-1:].isdigit() else ""
         text = f"{office}{era.translate(ERA_LETTERS)}{rest}{kind_of_name}"
     if epodoc := _EPODOC_PCT.fullmatch(text):
@@ -487,7 +493,7 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
         office = home
     elif written == office or (written in OFFICES and office not in _DATA["own_letters"]):
         office, rest = written, text[2:]
-    rest, kind = _kind(rest, kind.strip().upper(), office)
+    rest, kind = _kind(_CHECK_X.sub(".0", rest), kind.strip().upper(), office)
     if (checked := _CHECK_DIGIT.sub("", rest)) != rest:  # of an application, which is also the number of a publication
         if office not in _DATA["check_digits" if readings is APPLICATIONS else "published_as_filed"]:
             return None
@@ -524,6 +530,7 @@ def _kind(text: str, default: str, office: str) -> tuple[str, str]:
         return singapore[1], singapore[2] or default
     if after := _KIND_AFTER.search(text):
         return text[: after.start()], after[1]
-    if before := _KIND_BEFORE.match(text):
+    before = _KIND_BEFORE.match(text)
+    if before and not (before[1] in "EU" and office in _DATA["letters_in_front"]):
         return text[before.end() :], default or before[1]
     return text, default
