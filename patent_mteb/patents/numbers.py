@@ -449,7 +449,7 @@ def read_number_at(
     ends = [len(text), *(found.start() for found in _END.finditer(text[: _LONGEST + 1]))]
     for end in sorted(ends, reverse=True):
         if end and (number := read(text[:end], office)):
-            return number, end
+            return number, len(text[:end].rstrip(" ,;:"))
     return None, 0
 
 
