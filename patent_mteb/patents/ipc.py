@@ -38,7 +38,7 @@ _CODE = re.compile(
         (?: \s? (?P<subclass>[A-Z])
             (?: [\s_-]* (?=\d{1,4}(?!\d)) 0* (?P<group>[1-9]\d*) \s?[/:-]\s? (?P<subgroup>\d{2,6})
               | (?P<fixed_group>(?!0000)\d{4}) (?P<fixed_subgroup>\d{6})
-              | (?P<filled_group>0(?!000)\d{3}) (?P<filled_subgroup>\d{2,5})  # Derwent: G06K000701
+              | (?P<filled_group>0(?!000)\d{3}|2\d{3}(?=\d{4})) (?P<filled_subgroup>\d{2,5})  # Derwent: G06K000701
               | (?: [_-]* (?=\d{1,4}(?!\d)) | \s+ (?=(?:\d{1,2}|0\d{2,3})(?!\d)) ) 0* (?P<group_only>[1-9]\d*)
               | (?: \s+ [1-9]\d{2,6} | [1-9]\d{4,6} )  # old USPTO form, group and subgroup without a slash
             )?

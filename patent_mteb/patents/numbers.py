@@ -194,7 +194,7 @@ def _japan(parts: Sequence[str], kind: str) -> str:
     if parts[0] == "WO":  # a PCT application that Japan published again
         world = _world(parts[1:], kind) if len(parts) > 1 else ""
         return f"WO{world}" if world else ""
-    if len(parts) == 1 and len(parts[0]) == 8 and kind[:1] in _REGISTERED:
+    if len(parts) == 1 and re.fullmatch("[0-9]{8}", parts[0]) and kind[:1] in _REGISTERED:
         first, last, beyond = _REGISTERED[kind[:1]]
         if first <= int(parts[0]) <= last:  # a grant filled with a zero, or the imperial year 2 to 9
             return parts[0].lstrip("0") if int(parts[0][2:]) >= beyond else ""
@@ -251,14 +251,15 @@ def _unchanged(parts: Sequence[str], kind: str, forms: Forms = ()) -> str:
 
     Eight digits that begin with 0 are filled, as in old lists (``SE00523007C2``).
     """
-    written = "/".join(parts)
-    for pattern, serial in forms:
-        if found := pattern.fullmatch(written):
-            return serial.format(**found.groupdict() | {"n": int(found["n"])}) if serial and int(found["n"]) else ""
     letters = parts[0] if parts[0].isalpha() and len(parts) > 1 else ""
     digits = _digits(parts[1:] if letters else parts)
     digits = digits.lstrip("0") if len(digits) == 8 and not letters else digits
-    return letters + digits if digits and len(letters) <= 2 and len(digits) <= 15 else ""
+    serial = letters + digits if digits and len(letters) <= 2 and len(digits) <= 15 else ""
+    for written in ("/".join(parts), "/".join(_PARTS.findall(serial))):
+        for pattern, form in forms:
+            if found := pattern.fullmatch(written):
+                return form.format(**found.groupdict() | {"n": int(found["n"])}) if form and int(found["n"]) else ""
+    return serial
 
 
 _BY_FORM: dict[str, Reading] = {office: partial(_unchanged, forms=_FORMS[office]) for office in OFFICES}
@@ -407,6 +408,10 @@ _NAMED = re.compile(
     r"(?:(?:NUMBER|NR|NO)\b\.?\s*)?:?\s*(?=[A-Z]{2}[ \d]|[0-9])"
 )
 _SERIES_AND_NUMBER = re.compile(r"[0-9]{2}/[0-9]{3},?[0-9]{3}")  # of an application
+_DOCUMENT = re.compile(  # US-PS 4 123 456, KR 등록특허 10-1234567, 公开号CN104000123A
+    r"^([A-Z]{2})[\s\-]*(?:[POA]S[\s\-]+|(?:등록|공개)[가-힣]*\s*제?\s*)(?=[0-9])"
+    r"|^(?:公开|公開|公告|授权公告|专利|專利|등록|공개)[^\x00-\x7f]*[\s:]*(?=[A-Z]{2}\s?[0-9])"
+)
 _KIND_APART = re.compile(r"(?<=[0-9]) +([A-Z]) ([0-9])$")
 _DATE_AFTER = re.compile(  # Lens, Orbit: CN107823639 A  2018-03-23 [CN107823639]
     r"(?<=[\s0-9])([A-Z][0-9]?)\s+(?:(?:VOM|OF|DU|DATED)\s+)?"
@@ -484,6 +489,7 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
         rest = re.sub("[号號](?:公報)?", " ", rest).strip().removeprefix("WO")
         kind_of_name = _DATA["japanese_kinds"].get(name, "") if rest[-1:].isdigit() else ""
         text = f"{office}{era.translate(ERA_LETTERS)}{rest}{kind_of_name}"
+    text = _DOCUMENT.sub(r"\1 ", text, count=1).removesuffix("호").strip()
     if epodoc := _EPODOC_PCT.fullmatch(text):
         return _pct([epodoc[2], epodoc[1], epodoc[3]])
     if _PCT.match(text):
