@@ -8,7 +8,7 @@ Units and formats:
 
 * dates are calendar days, ISO 8601 in JSON;
 * publication numbers have the two-letter office and the kind code, without spaces (``US2019012345A1``);
-* IPC and CPC codes are stored as their source writes them and normalised by :mod:`patent_mteb.patents.ipc`;
+* IPC and CPC codes are in the normal form of :mod:`patent_mteb.patents.ipc`;
 * texts are plain, UTF-8; languages are ISO 639-1 (``en``).
 
 Parquet files that the suite writes carry the version of the schema (``SCHEMA_VERSION``).

@@ -20,7 +20,7 @@ from lxml import etree
 from patent_mteb.patents.records import Relation
 from patent_mteb.readers.items import Item, Reader, Skipped
 from patent_mteb.readers.publication import Cited, Published, Related, Texts, printed_paragraph, unmarked_claims
-from patent_mteb.readers.values import application, claim_numbers, ipc_code, language, phase_and_origin, publication
+from patent_mteb.readers.values import application, claim_numbers, language, phase_and_origin, publication
 from patent_mteb.readers.xml import Element, MalformedError, first_root, read_bulk, split_before, text_of
 
 _ELEMENT = re.compile(rb"<(?:[\w.-]+:)?exchange-document(?=[\s/>])")
@@ -134,7 +134,7 @@ def _document(document: Element) -> Published:
         application=application(applied, applied_at, applied_kind),
         filed=filed,
         family=document.get("family-id") or "",
-        ipc=[ipc_code(text_of(one)) for one in ipc],
+        ipc=map(text_of, ipc),
         cpc=[
             _cpc(one)
             for one in _all(biblio, "patent-classifications/patent-classification")
@@ -166,7 +166,7 @@ def _cpc(one: Element) -> str:
     parts = ("section", "class", "subclass", "main-group", "subgroup")
     section, cls, subclass, group, subgroup = (_text(one, part) for part in parts)
     symbol = _text(one, "classification-symbol")
-    return ipc_code(symbol or f"{section}{cls}{subclass}{group}/{subgroup}")
+    return symbol or f"{section}{cls}{subclass}{group}/{subgroup}"
 
 
 _FORMS = ("original", "epodoc", "docdb", "")

@@ -18,6 +18,7 @@ from typing import Any, get_type_hints
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.claims import split_claims
+from patent_mteb.patents.ipc import read_codes
 from patent_mteb.patents.numbers import Number, read_application, read_number
 from patent_mteb.patents.records import (
     RELATED_PUBLICATIONS,
@@ -231,6 +232,11 @@ class _TableReader:
         texts = [text for value in cells for text in listed(value, column.separator) or empty]
         return [column.values.get(text, "") if column.values is not None else text for text in texts]
 
+    def _classes(self, row: Mapping[str, Any], column: Column) -> list[str]:
+        """The texts of a cell of class codes; a comma, which a list in one subclass has, separates none."""
+        marks = [mark for mark in column.separator if "," not in mark]
+        return self._list(row, dataclasses.replace(column, separator=(*(marks or ["\n"]),)))
+
     def _publication_number(self, row: Mapping[str, Any]) -> str:
         fields = self._columns.fields
         return self._number(row, fields.get("publication_number"), self._text(row, fields.get("kind")))
@@ -292,6 +298,7 @@ class _TableReader:
         values |= {name: self._date(row, name, columns[name]) for name in _DATES if name in columns}
         for name in LISTS & columns.keys():
             values[name] = tuple(dict.fromkeys(filter(None, self._list(row, columns[name]))))
+        values |= {name: read_codes(self._classes(row, columns[name])) for name in {"ipc", "cpc"} & columns.keys()}
         for name, kind in PARTS.items():
             dotted = {ours.partition(".")[2]: column for ours, column in columns.items() if ours.startswith(f"{name}.")}
             parts = {part: self._text(row, column) for part, column in dotted.items()}
