@@ -26,9 +26,10 @@ from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import file_hash, folder_lock
 from patent_mteb.identity import json_digest, version
 from patent_mteb.parallel import Tell, each, quiet
+from patent_mteb.patents.categories import is_category
 from patent_mteb.patents.claims import unread_claims
 from patent_mteb.patents.numbers import read_number
-from patent_mteb.patents.records import SCHEMAS, Patent
+from patent_mteb.patents.records import SCHEMAS, Citation, Patent
 from patent_mteb.readers import Note, Reader, Skipped, reader_named, recognise
 from patent_mteb.readers import records_directory as directory
 from patent_mteb.readers.columns import suggest
@@ -44,6 +45,7 @@ _HIDDEN = {"Thumbs.db", "desktop.ini", "__MACOSX"}
 _APS = re.compile(rb"^PATN\s*$\s*^WKU ", re.MULTILINE)
 _HEAD = 1 << 12
 _OLE_HEADER = 512
+_NO_CATEGORY = "a category with a letter that search reports do not use, kept as written and judged as none"
 
 
 def _refuse_damaged(path: Path) -> None:
@@ -466,6 +468,8 @@ def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
                 done.left_out.setdefault(directory.REMOVED, Tally()).add(number, isinstance(item, Patent))
             else:
                 out.write(item)
+                if isinstance(item, Citation) and not is_category(item.category):
+                    done.notes.setdefault(_NO_CATEGORY, Tally()).add(f"{item.citing}: {item.category}")
                 if isinstance(item, Patent):
                     unreported += 1
                     for what in unread_claims(item):

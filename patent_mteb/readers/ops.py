@@ -17,10 +17,11 @@ from typing import IO
 
 from lxml import etree
 
+from patent_mteb.patents.categories import phase_and_origin
 from patent_mteb.patents.records import Relation
 from patent_mteb.readers.items import Item, Reader, Skipped
 from patent_mteb.readers.publication import Cited, Published, Related, Texts, printed_paragraph, unmarked_claims
-from patent_mteb.readers.values import application, claim_numbers, ipc_code, language, phase_and_origin, publication
+from patent_mteb.readers.values import application, claim_numbers, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, MalformedError, first_root, read_bulk, split_before, text_of
 
 _ELEMENT = re.compile(rb"<(?:[\w.-]+:)?exchange-document(?=[\s/>])")

@@ -17,6 +17,7 @@ from textwrap import shorten
 from typing import Any, get_type_hints
 
 from patent_mteb.errors import DataError
+from patent_mteb.patents.categories import phase_and_origin, split_category
 from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.numbers import Number, read_application, read_number
 from patent_mteb.patents.records import (
@@ -73,10 +74,7 @@ _CUT = f"a cell has {_CELL_LIMIT:,} characters, the limit of Excel: its text is 
 _DATE_WITHIN = re.compile(
     r"(?<!\S)(?:(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:1[89]|20)\d\d|(?:1[89]|20)\d\d-\d\d-\d\d)(?!\S)"
 )
-_MARKED = re.compile(
-    r"(?:(?P<before>[XYADEOPTL]{1,3}) +)?(?P<number>[A-Z]{2}.*?)"
-    r"(?:\s*[\[(](?P<after>[XYADEOPTL]{1,3})[\])]|(?P<remark>\s*\([^()]*\)))?"
-)
+_REMARK = re.compile(r"\s*\([^()]*\)$")
 _COUNT = re.compile(r"\d{1,4}(?:\.0)?")
 _BEFORE_REMARK = re.compile(
     r"\s*[(\[,;:]\s*(?=\D)|\s+[-–—]\s+(?=\D)"
@@ -381,6 +379,9 @@ class _TableReader:
         }
         if any(marks) and not any(parallel["category"]):
             parallel["category"] = marks if length == len(cited) else marks * length
+        phases = [phase_and_origin(code) for code in parallel["phase"]]
+        parallel["phase"] = [phase for phase, _ in phases]
+        parallel["origin"] = [own or origin for own, (_, origin) in zip(parallel["origin"], phases, strict=True)]
         claims = claim_numbers(self._text(row, columns.get("claims")))
         passages = tuple(self._list(row, columns.get("passages")))
         date = self._date(row, "date of a citation", columns.get("date"))
@@ -405,12 +406,14 @@ class _TableReader:
             return [], []
         numbers, marks = [], []
         for text in found:
-            mark = ""
-            parts = _MARKED.fullmatch(text) if text and read_number(text, column.office) is None else None
-            if parts and read_number(parts["number"], column.office) is not None:
-                mark = parts["before"] or parts["after"] or ""
+            bare, mark = split_category(text)
+            if not mark and text and read_number(text, column.office) is None:
+                bare = _REMARK.sub("", text)
+            if bare != text and read_number(bare, column.office) is not None:
                 self._note("a category or remark is with a cited number", text)
-                text = parts["number"]
+                text = bare
+            else:
+                mark = ""
             numbers.append(self._normal(text, column) if text else "")
             marks.append(mark)
         return numbers, marks

@@ -21,18 +21,6 @@ UNREAD = "a number that cannot be read, stored as written"
 UNREAD_DAY = "a date that cannot be read, left empty"
 _NO_DAY = re.compile(r"[0-]*|9999-?12-?31")
 _DAY = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:[T ].*)?")
-_CITED_BY = {"examiner": "examiner", "applicant": "applicant", "app": "applicant"}
-_BY_OFFICE = ("search", "international-search", "examination")  # phases in which an examiner cites
-
-
-def phase_and_origin(code: str, cited_by: str = "") -> tuple[str, str]:
-    """Return the phase of a code of the EPO, and whether an examiner or the applicant cited.
-
-    Neither did in an opposition (``OPP``, ``FOP``): what opponents cite has no origin.
-    """
-    code = code.strip().lower()
-    phase = CODES["phases"].get(code, code)
-    return phase, _CITED_BY.get((cited_by or code).lower(), "examiner" if phase in _BY_OFFICE else "")
 
 
 def day(text: str | int | None) -> dt.date | None:

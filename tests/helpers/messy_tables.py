@@ -1051,6 +1051,12 @@ case(
     category=["X", "A", "X"],
 )
 case(
+    "categories next to numbers without kind code: US20120088689 [Y]",
+    cells_of("Cited Patents", ["US9000001 [N]; EP3456789A1 [&]", "I US9000001B2", ""]),
+    "a category or remark is with a cited number",
+    category=["N", "&", "I"],
+)
+case(
     "authors and dates: US9000001 B2 (Smith, 2015-04-07)",
     cells_of("Cited Patents", ["US9000001 B2 (Smith, 2015-04-07); EP3456789A1", "US9000001B2", ""]),
     "a category or remark is with a cited number",

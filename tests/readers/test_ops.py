@@ -99,7 +99,7 @@ def test_docdb_categories_have_their_own_claims_and_passages(tmp_path):
     assert of(items, Citation) == [
         Citation("EP2000000A1", "US2007140112A1", "X", "examiner", (1, 2, 3), ("page 4",), "search", "EP"),
         Citation("EP2000000A1", "US2007140112A1", "Y", "examiner", (4, 7), (), "search", "EP"),
-        Citation("EP2000000A1", "EP0680812A1", "", "applicant", (), (), "app", "EP"),
+        Citation("EP2000000A1", "EP0680812A1", "", "applicant", (), (), "application", "EP"),
     ]
     assert [(one.place, one.reason) for one in of(items, Skipped)] == [
         ("document 1, exchange document 1", "a citation of other literature than patents"),
