@@ -9,11 +9,12 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from patent_mteb.patents.numbers import ERA_LETTERS, ERAS, read_application, read_number
+from patent_mteb.patents.categories import split_category
+from patent_mteb.patents.numbers import ERA_LETTERS, ERAS, Number, read_application, read_number
 from patent_mteb.patents.text import plain_lines
 
 CODES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("codes.toml").read_text("utf-8"))
@@ -39,6 +40,14 @@ def day(text: str | int | None) -> dt.date | None:
 def unread_day(text: str | int | None) -> bool:
     """Whether a text is an invalid date for :func:`day`, and not a value for an unknown date."""
     return day(text) is None and not _NO_DAY.fullmatch(str(text or "").strip())
+
+
+_LONGEST_EXAMPLE = 100
+
+
+def cut(text: str) -> str:
+    """Return a text as an example in a message: at most 100 characters."""
+    return text if len(text) <= _LONGEST_EXAMPLE else text[: _LONGEST_EXAMPLE - 1] + "…"
 
 
 def has_digit(text: str) -> bool:
@@ -67,6 +76,58 @@ def application(text: str, office: str = "", kind: str = "") -> str:
 def reads(text: str, office: str = "", kind: str = "") -> bool:
     """Whether a publication number can be read."""
     return read_number(text, office, kind) is not None
+
+
+_LONGEST_NUMBER = 60  # characters of a number as any tool writes it, with office, kind and blanks
+_LONGEST_WITH_REMARK = 200
+_BEFORE_REMARK = re.compile(
+    r"\s*[(\[,;:]\s*(?=\D)|\s+[-–—]\s+(?=\D)|\s*\((?=[^()]*\)$)"
+    r"|[\s,;:]+[(\[]?(?=(?:\d\d?[./]\d\d?[./]\d{4}|\d{4}[./-]\d\d?[./-]\d\d?|(?:1[89]|20)\d{6})[)\]]?$)"
+)
+_NEXT_NUMBER = re.compile(r"\s*[,;|\n，；、]\s*(?=[A-Z]{2}[ -]?[\dA-Z])|(?<=[A-Z\d)\]])\s+(?=[A-Z]{2}[ -]?\d{4})")
+_DATE_WITHIN = re.compile(
+    r"(?<![^\s(\[])(?:(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:1[89]|20)\d\d|(?:1[89]|20)\d\d-\d\d-\d\d)"
+    r"(?=T\d|[\s)\],;]|$)"
+)
+
+
+class Written(NamedTuple):
+    """A number as it is written, the category that is with it, and whether a category or remark was removed."""
+
+    text: str
+    category: str = ""
+    has_more: bool = False
+
+
+def number_in(text: str, read: Callable[[str], Number | None]) -> Written:
+    """Return the number at the start of a text, without a category, a date or another remark (``EP1000000A1 [X]``)."""
+    if len(text) <= _LONGEST_WITH_REMARK:
+        bare, category = split_category(text) if not text.isalnum() else (text, "")
+        if category and read(bare) is not None:
+            return Written(bare, category, True)
+        if read(text) is not None:
+            return Written(text)
+    else:
+        text = text[:_LONGEST_NUMBER]
+    for mark in reversed(list(_BEFORE_REMARK.finditer(text[:_LONGEST_WITH_REMARK]))):
+        bare = text[: mark.start()]
+        if len(bare) <= _LONGEST_NUMBER and read(bare) is not None:
+            return Written(bare, "", True)
+    return Written(text)
+
+
+def numbers_in(text: str, read: Callable[[str], Number | None]) -> list[str]:
+    """Split a text where another number begins, if several of its pieces are numbers; else return it as it is."""
+    if len(text) <= _LONGEST_WITH_REMARK and read(text) is not None:
+        return [text]
+    pieces = _NEXT_NUMBER.split(text)
+    several = sum(read(number_in(piece, read).text) is not None for piece in pieces) > 1 if len(pieces) > 1 else False
+    return pieces if several else [text]
+
+
+def dates_within(text: str) -> list[str]:
+    """Return the dates in a text (``60/225,166 14.08.2000 US``) of which day, month and year are clear."""
+    return _DATE_WITHIN.findall(text)
 
 
 _CODE = re.compile(r"([A-HY]\s?\d\d\s?[A-Z])\s*(\d{1,4})\s*/\s*(\d{2,6})")
@@ -151,6 +212,8 @@ def read_date(value: Any, forms: Sequence[str] = (), order: str = "") -> dt.date
         raise ValueError(f"'{text}' is ambiguous: a map can set its form, such as date = '%y%m%d'")
     if found := _SLASHED.fullmatch(text):
         first, second, year = int(found[1]), int(found[2]), _year(found[3])
+        if order == "year" and len(found[3]) == 2:
+            return _plausible(dt.date(_year(found[1]), second, int(found[3])))
         if first > 12 >= second or first == second or (order == "day" and second <= 12):
             return _plausible(dt.date(year, second, first))
         if second > 12 >= first or (order == "month" and first <= 12):
@@ -195,7 +258,8 @@ def needs_order(value: Any) -> bool:
 def day_order(values: Iterable[Any]) -> str:
     """Return the order of the dates of a column, empty if it is unclear.
 
-    It is ``day`` or ``month``, the first of the two with slashes, or the only form that all six digits can have.
+    It is ``day``, ``month`` or, with years of two digits, ``year``: the first number with slashes; or the only form
+    that all six digits can have.
     """
     texts = [text for value in values if needs_order(value) for text in [text_of(value)]]
     if six := [text for text in texts if _SIX_DIGITS.fullmatch(text)]:
@@ -203,6 +267,8 @@ def day_order(values: Iterable[Any]) -> str:
         return forms[0] if len(forms) == 1 else ""
     found = [match for text in texts if (match := _SLASHED.fullmatch(text))]
     day, month = (any(int(match[n]) > 12 for match in found) for n in (1, 2))
+    if any(int(match[1]) > 31 for match in found):  # 98/04/25
+        return "year" if all(len(match[3]) == 2 and int(match[2]) <= 12 for match in found) else ""
     return "" if day == month else "day" if day else "month"
 
 

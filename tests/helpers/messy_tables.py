@@ -480,7 +480,7 @@ case(
 case(
     "a cover sheet",
     book({"Cover": [["Search report"], ["date", dt.date(2024, 1, 1)]], "Data": [HEADER, *ROWS]}),
-    "sheets not read: they have other columns: 'Cover'",
+    "a sheet was not understood: not read: 'Cover' (columns: Search report",
 )
 
 
@@ -619,7 +619,8 @@ case(
 case(
     "a second sheet of labels",
     book({"Patents": [HEADER, *ROWS], "Labels": [["Publication Number", "Topic"], [NUMBERS[0], "Energy"]]}),
-    "sheets not read: they have other columns: 'Labels'",
+    "fields joined to a publication of an earlier input: US10123456B2: labels",
+    labels=[["Energy"], [], []],
 )
 case("page numbers", text([HEADER, *ROWS[:2], ["Page 1 of 2"], *ROWS[2:]]), "a line of text, not a record")
 case(
@@ -1055,6 +1056,7 @@ case(
     cells_of("Cited Patents", ["US9000001 [N]; EP3456789A1 [&]", "I US9000001B2", ""]),
     "a category or remark is with a cited number",
     category=["N", "&", "I"],
+    cited=["US10123456B2 US9000001", *PLAIN["cited"][1:]],
 )
 case(
     "authors and dates: US9000001 B2 (Smith, 2015-04-07)",
