@@ -42,7 +42,8 @@ from patent_mteb.readers.values import (
 )
 
 _EMPTY = r"- -- --- – — ? NA N/A n/a N.A. n.a. k.A. #N/A nan NaN NaT <NA> null NULL (null) \N None none"
-EMPTY = frozenset({"", "k. A.", *_EMPTY.split()})  # texts that mean an empty cell by default
+_EMPTY += " 无 暂无 不明 없음 該当なし"
+EMPTY = frozenset({"", "k. A.", "정보 없음", *_EMPTY.split()})  # texts that mean an empty cell by default
 EXCEL_ERRORS = frozenset({"#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!"})
 
 PARTS = {"expert": ExpertSummary, "summaries": MachineSummaries, "description": Description}
@@ -189,6 +190,7 @@ class Kind(enum.Enum):
     EMPTY = "no values"
     NUMBERS = "publication numbers"
     DATE = "dates"
+    DATED = "texts with dates"
     CLASSES = "classes"
     COUNT = "small whole numbers"
     YEARS = "years"
@@ -223,7 +225,7 @@ _WIDE = (*_SEPARATORS, ", ", ",", " ")  # separators of lists whose members are 
 _LONG = 120
 _LONGEST_CATEGORY = 5  # characters, as in "X,Y,P"
 _START = 3000  # characters of a text that are typed
-_NUMBER = re.compile(r"[A-Z]{2}[ -]?[\dA-Z]")
+_NUMBER = re.compile(r"[A-Z]{2}[ -]?[\dA-Z]|[特実再登]")
 _CLASS = re.compile(r"[A-HY]\d\d[A-Z](?:[ -]*\d{1,4}(?:/\d{2,6})?)?\s*(?:\([^)]*\))?")
 _CPC = re.compile(r"Y\d\d[A-Z]|[A-H]\d\d[A-Z] *2\d\d\d/")
 _CLAIMS = re.compile(
@@ -237,7 +239,11 @@ def _is_number(text: str) -> bool:
     if len(numbers_in(text, read_number)) > 1:
         return False
     bare = number_in(text, read_number).text
-    return bool(_NUMBER.match(bare)) and read_number(bare) is not None
+    return bool(_NUMBER.match(bare) or _is_address(bare)) and read_number(bare) is not None
+
+
+def _is_address(text: str) -> bool:
+    return text.startswith(("http://", "https://", "www."))
 
 
 def _is_date(value: Any) -> bool:
@@ -268,9 +274,9 @@ def kind_of(values: Sequence[Any]) -> Typed:
         return Typed(Kind.OFFICES, f"codes of offices, {each}")
     if _most(texts, lambda text: bool(re.fullmatch(r"\d{1,4}", text))):
         return Typed(Kind.COUNT, f"small whole numbers, {each}")
-    if _most(texts, lambda text: text.startswith(("http://", "https://", "www."))):
+    if _most(texts, _is_address) and not _most(texts, lambda text: read_number(text) is not None):
         return Typed(Kind.URL, "web addresses")
-    if any(not isinstance(unpacked(value), str | int | float) for value in values):
+    if any(not isinstance(unpacked(value), str | int | float | dt.date) for value in values):
         return Typed(Kind.NESTED, "nested values")
     for is_one, kind, what in (
         (_is_number, Kind.NUMBERS, "publication numbers"),
@@ -281,7 +287,7 @@ def kind_of(values: Sequence[Any]) -> Typed:
                 what = "CPC codes"
             return Typed(kind, f"lists of {what}" if found else f"{what}, {each}", found)
     if _most(texts, lambda text: len(text) <= _LONG and len(dates_within(text)) > 0):
-        return Typed(Kind.DATE, "dates within texts")
+        return Typed(Kind.DATED, "texts with dates")
     if _most(texts, lambda text: len(text) <= _LONGEST_CATEGORY and is_category(text)):
         return Typed(Kind.CATEGORIES, f"categories of citations, {each}")
     if _most(texts, lambda text: bool(_CLAIMS.match(text))) and sum(lengths) > _LONG / 4 * len(texts):
@@ -326,6 +332,7 @@ _HEADERS: dict[str, dict[str, Any]] = tomllib.loads(
 _TITLES = {"fields": "[fields]", "relations": "[relations]", "labels": "[[labels]]"}  # others are [[citations]]
 _SEPARATED = LISTS | {"publication_number", "cited", "citing", "category", "member", "priority", "coarse", "fine"}
 """Fields whose column may hold several values."""
+_NUMBERS = ("publication_number", "application_number")  # what a column of offices completes
 _SAMPLE = 200
 _CJK = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _CONTINUED = {"abstract", "claims", "description"}
@@ -383,6 +390,8 @@ def _meaning(name: str) -> _Meaning:
         (" ".join(re.findall(r"[(\[](.*?)[)\]]", apart)), True),
     ):
         words = re.findall(r"[^\W_]+", _folded(text))
+        if words and f"-{words[-1]}" in _WORDS and (in_brackets or len(words) > 1):
+            words[-1] = f"-{words[-1]}"  # a word that means something else elsewhere, such as Title (DE)
         while words:
             size = next((n for n in range(min(_PHRASE, len(words)), 0, -1) if " ".join(words[:n]) in _WORDS), 0)
             said, odd = (_WORDS[" ".join(words[:size])], 0) if size else _split_word(words[0])
@@ -464,6 +473,7 @@ def _field(section: str, name: str, settings: Mapping[str, Any]) -> _Field:
         tuple(frozenset(one.split()) for one in settings.get(key, ())) for key in ("sets", "weak", "bare")
     )
     also, rather_not = (frozenset(settings.get(key, "").split()) for key in ("also", "rather_not"))
+    also |= {"patent", "original", "current"}
     fits, unfit = (frozenset(map(Kind, settings.get(key, ()))) for key in ("fits", "unfit"))
     return _Field(section, name, sets, weak, bare, also, rather_not, fits, unfit)
 
@@ -744,8 +754,8 @@ def _written(ours: str, theirs: Sequence[str], guess: _Guess) -> str:
     if separators and ours in _SEPARATED:
         settings["separator"] = _quoted(separators if len(separators) > 1 else separators[0])
     office = guess.of("country")
-    without = any(guess.typed[name].without_office for name in theirs)
-    if office and without and ours in ("publication_number", "application_number"):
+    numbers = [name for one in _NUMBERS for name in [guess.of(one)] if name]
+    if office and ours in _NUMBERS and any(guess.typed[name].without_office for name in numbers):
         settings["office_column"] = _quoted(office)
     if settings.keys() == {"column"}:
         return settings["column"]

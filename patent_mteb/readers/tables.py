@@ -69,6 +69,7 @@ from patent_mteb.readers.values import (
     numbers_in,
     read_date,
     text_of,
+    unbroken,
 )
 
 _TYPES = get_type_hints(Patent)
@@ -97,13 +98,13 @@ class _TableReader:
         self._order = cache(self._day_order)
         self._place = ""
         self._notes: list[Note] = []
-        self._more: dict[str, tuple[Label, ...]] = {}
+        self._more: dict[str, dict[str, tuple[Any, ...]]] = {}
         self._titles: dict[str, int] = {}
 
     def read(self) -> Iterator[Item]:
         yield from (*self._sheet.notes, *self._about_columns)
-        if self._columns.labels and "publication_number" in self._columns.fields:
-            self._read_labels()
+        if "publication_number" in self._columns.fields and (self._columns.labels or self._repeats()):
+            self._read_lists()
         for place, row in self._sheet.rows:
             if isinstance(row, Skipped):
                 yield row
@@ -130,16 +131,30 @@ class _TableReader:
         found = [any(has_digit(text_of(row.get(name))) for name in names) for row in islice(self._rows(), _SAMPLE)]
         return 2 * sum(found) > len(found)
 
-    def _read_labels(self) -> None:
-        """Collect the labels of publications with several rows, such as one row for each topic."""
-        found: dict[str, list[tuple[Label, ...]]] = {}
+    def _read_lists(self) -> None:
+        """Collect labels and lists of publications with several rows, such as one row for each topic or class."""
+        found: dict[str, list[dict[str, tuple[Any, ...]]]] = {}
         for row in self._rows():
-            found.setdefault(next(iter(self._publications(row)), ""), []).append(tuple(self._labels(row)))
+            found.setdefault(next(iter(self._publications(row)), ""), []).append(self._lists(row))
         self._more = {
-            publication: tuple(dict.fromkeys(label for labels in several for label in labels))
+            publication: {
+                name: tuple(dict.fromkeys(one for lists in several for one in lists[name])) for name in several[0]
+            }
             for publication, several in found.items()
             if len(several) > 1
         }
+
+    def _repeats(self) -> bool:
+        """Whether the first rows have a publication more than once."""
+        numbers = [next(iter(self._publications(row)), "") for row in islice(self._rows(), _SAMPLE)]
+        return len(set(numbers)) < len(numbers)
+
+    def _lists(self, row: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+        columns = self._columns.fields
+        lists: dict[str, tuple[Any, ...]] = {
+            name: tuple(dict.fromkeys(filter(None, self._list(row, columns[name])))) for name in LISTS & columns.keys()
+        }
+        return {**lists, "labels": tuple(self._labels(row))}
 
     def _items(self, place: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the records and notes of a row, or the reason to skip it."""
@@ -159,7 +174,8 @@ class _TableReader:
                 self._note("the row has fewer cells than the header", publication)
             title = self._text(row, self._columns.fields.get("title"))
             if publication in self._titles:
-                what = "labels, citations" if self._columns.labels else "citations"
+                adds = self._more.get(publication, {}) != self._lists(row)
+                what = "labels, citations" if self._columns.labels else "lists, citations" if adds else "citations"
                 other = " with another title" if title and hash(title) != self._titles[publication] else ""
                 example = f"{publication} '{shorten(title, 60)}'" if other else publication
                 self._note(f"the publication is in an earlier row{other}: only {what} and relations are read", example)
@@ -249,7 +265,9 @@ class _TableReader:
         column, kind = fields.get("publication_number"), self._text(row, fields.get("kind"))
         if column is None:
             return {}
-        names = [column.column] if column.join is not None else [(name,) for name in column.column]
+        # The columns of a map of this package are alternatives; PATENTSCOPE's second one is a number of its own.
+        whole = column.join is not None or self._columns.name in SHIPPED
+        names = [column.column] if whole else [(name,) for name in column.column]
         numbers: dict[str, str] = {}
         for several in names:
             where = "row" if numbers else "cell"
@@ -270,7 +288,7 @@ class _TableReader:
 
         The first number has the kind code of another column if it has none.
         """
-        texts = self._list(row, column)
+        texts = unbroken(self._list(row, column))
         offices = [column.office] * len(texts)
         if column.office_column:
             named = [
@@ -338,8 +356,7 @@ class _TableReader:
         columns = self._columns.fields
         values: dict[str, Any] = {name: self._text(row, columns[name]) for name in _STRINGS & columns.keys()}
         values |= {name: self._date(row, name, columns[name]) for name in _DATES if name in columns}
-        for name in LISTS & columns.keys():
-            values[name] = tuple(dict.fromkeys(filter(None, self._list(row, columns[name]))))
+        values |= self._more.get(publication) or self._lists(row)
         for name, kind in PARTS.items():
             dotted = {ours.partition(".")[2]: column for ours, column in columns.items() if ours.startswith(f"{name}.")}
             parts = {part: self._text(row, column) for part, column in dotted.items()}
@@ -358,7 +375,6 @@ class _TableReader:
             publication,
             self._family(publication, row),
             **values,
-            labels=self._more.get(publication) or tuple(self._labels(row)),
             languages=TextLanguages(**{name: found[0][0] for name, found in texts.items() if found}),
             translations=_translations({name: found[1:] for name, found in texts.items()}),
             application_number=self._application(row),
@@ -590,7 +606,7 @@ def _completed(columns: ColumnMap, guessed: ColumnMap, there: Sequence[str]) -> 
     fields = dict(columns.fields)
     for ours, column in guessed.fields.items():
         mine = fields.get(ours)
-        if mine and is_read(mine) and column.office_column and not (mine.office or mine.join):
+        if mine and is_read(mine) and column.office_column and not (mine.office or mine.join is not None):
             fields[ours] = replace(mine, office_column=column.office_column)
         elif (
             ours != "publication_number"

@@ -84,7 +84,10 @@ _BEFORE_REMARK = re.compile(
     r"\s*[(\[,;:]\s*(?=\D)|\s+[-–—]\s+(?=\D)|\s*\((?=[^()]*\)$)"
     r"|[\s,;:]+[(\[]?(?=(?:\d\d?[./]\d\d?[./]\d{4}|\d{4}[./-]\d\d?[./-]\d\d?|(?:1[89]|20)\d{6})[)\]]?$)"
 )
-_NEXT_NUMBER = re.compile(r"\s*[,;|\n，；、]\s*(?=[A-Z]{2}[ -]?[\dA-Z])|(?<=[A-Z\d)\]])\s+(?=[A-Z]{2}[ -]?\d{4})")
+_NEXT_NUMBER = re.compile(
+    r"\s*[,;|\n，；、]\s*(?=[A-Z]{2}[ -]?[\dA-Z])|\s+(?:/|&|and|und|et|or|oder)\s+(?=[A-Z]{2}[ -]?\d)"
+    r"|(?<=[A-Z\d)\]])\s+(?=[A-Z]{2}[ -]?\d{4})"
+)
 _DATE_WITHIN = re.compile(
     r"(?<![^\s(\[])(?:(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:1[89]|20)\d\d|(?:1[89]|20)\d\d-\d\d-\d\d)"
     r"(?=T\d|[\s)\],;]|$)"
@@ -123,6 +126,19 @@ def numbers_in(text: str, read: Callable[[str], Number | None]) -> list[str]:
     pieces = _NEXT_NUMBER.split(text)
     several = sum(read(number_in(piece, read).text) is not None for piece in pieces) > 1 if len(pieces) > 1 else False
     return pieces if several else [text]
+
+
+def unbroken(texts: Sequence[str]) -> list[str]:
+    """Join texts that were split within brackets (``US9000001B2 (Smith; 2015)``)."""
+    joined: list[str] = []
+    depth = 0
+    for text in texts:
+        if depth > 0:
+            joined[-1] += f"; {text}"
+        else:
+            joined.append(text)
+        depth += text.count("(") - text.count(")")
+    return joined if depth == 0 else list(texts)
 
 
 def dates_within(text: str) -> list[str]:
@@ -330,7 +346,7 @@ _WHOLE = re.compile(r"^(\d{5,})\.0$")  # a number or a date that was a cell of n
 _KIND_BELOW = re.compile(r"^([A-Z]{2}[\d ,./-]*\d)\s*\n\s*([A-Z]\d?)$")
 _WHAT = "(?:abstract|title|claims?|description|data|text|information)"
 _UNAVAILABLE = re.compile(
-    rf"\W*(?:no {_WHAT}(?: (?:is |are )?(?:available|provided|found))?"
+    rf"\W*(?:unavailable {_WHAT}|no {_WHAT}(?: (?:is |are )?(?:available|provided|found))?"
     rf"|(?:(?:the )?{_WHAT} )?(?:is |are )?(?:not |un)(?:available|provided))\W*",
     re.IGNORECASE,
 )
