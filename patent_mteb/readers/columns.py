@@ -486,7 +486,9 @@ _SAYS_NOTHING = {"number", "id", "patent", "text", "name", "original", "current"
 
 
 def is_known(column: str) -> bool:
-    """Whether the name of a column says a field."""
+    """Whether the name of a column says a field. Long numbers are values, of a table without header."""
+    if re.search(r"\d{5}", column):
+        return False
     return any(one.score_of(meaning)[0] >= 4.0 for meaning in _meanings(column) for one in _ALL)
 
 
@@ -521,10 +523,15 @@ class Suggestion:
     unused: Mapping[str, str]
 
 
-def suggest(path: Path, *, unfinished: bool = False, sheets: Collection[str] = ()) -> Suggestion:
-    """Return a column map for a table, with unknown columns in comments, and the notes on each guess."""
+def suggest(
+    path: Path, *, unfinished: bool = False, sheets: Collection[str] = (), without: Collection[str] = ()
+) -> Suggestion:
+    """Return a column map for a table, with unknown columns in comments, and the notes on each guess.
+
+    Columns ``without`` are not used.
+    """
     sheet = open_sheet(path, is_known, sheets=sheets)
-    guess = _guess(sheet.columns, types_of(sheet))
+    guess = _guess([name for name in sheet.columns if name not in without], types_of(sheet))
     sections = _sections(guess)
     numberless = not any(
         "publication_number" in fields or {"citing", "cited"} <= fields.keys() for _, fields in sections

@@ -256,10 +256,12 @@ def open_sheet(
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
     """The names of columns, with the number of the column for a repeated name."""
-    return tuple(
-        f"{name} (column {place})" if name and name in names[: place - 1] else name
-        for place, name in enumerate(names, start=1)
-    )
+    seen: set[str] = set()
+    distinct = []
+    for place, name in enumerate(names, start=1):
+        distinct.append(f"{name} (column {place})" if name and name in seen else name)
+        seen.add(name)
+    return tuple(distinct)
 
 
 def _header_line(head: Sequence[Cells], wanted: Callable[[str], bool], preamble: int | None) -> int:

@@ -576,7 +576,8 @@ def _plans(path: Path, columns: ColumnMap | None = None, notes: list[Note] | Non
         sheet = _sheet(path, known, left) if known else open_sheet(path, is_known, sheets=left)
         left = sheet.others
         try:
-            guess = suggest(path, sheets=sheet.names) if known is None or sheet.names else None
+            used = _used(known, sheet.columns) if known else ()
+            guess = suggest(path, sheets=sheet.names, without=used) if known is None or sheet.names else None
             guessed = parse_map(guess.toml, path) if guess else None
         except DataError as error:
             first, guess, guessed = first or error, None, None
@@ -592,29 +593,37 @@ def _plans(path: Path, columns: ColumnMap | None = None, notes: list[Note] | Non
     return plans
 
 
+def _used(columns: ColumnMap, there: Sequence[str]) -> set[str]:
+    """The columns of a table that a map reads, but for those of the publication number."""
+    number = columns.fields.get("publication_number", Column()).column
+    wanted = {_folded(one) for name in columns.names() for one in (name, name.partition(".")[0]) if name not in number}
+    return {name for name in there if _folded(name) in wanted}
+
+
 def _completed(columns: ColumnMap, guessed: ColumnMap, there: Sequence[str]) -> ColumnMap:
     """Complete a map of this package with fields that the table has under other names, and the offices of numbers."""
     names = set(map(_folded, there))
-    used = {_folded(one) for name in columns.names() for one in (name, name.partition(".")[0])} & names
 
     def is_read(column: Column | None) -> bool:
-        return column is not None and (not column.column or any(map(has, column.column)))
-
-    def has(name: str) -> bool:
-        return bool({_folded(name), _folded(name.partition(".")[0])} & used)
+        heads = [one for name in (column.column if column else ()) for one in (name, name.partition(".")[0])]
+        return column is not None and (not column.column or any(_folded(name) in names for name in heads))
 
     fields = dict(columns.fields)
     for ours, column in guessed.fields.items():
         mine = fields.get(ours)
         if mine and is_read(mine) and column.office_column and not (mine.office or mine.join is not None):
             fields[ours] = replace(mine, office_column=column.office_column)
-        elif (
-            ours != "publication_number"
-            and not is_read(mine)
-            and not any(_folded(name) in used for name in column.column)
-        ):
+        elif ours != "publication_number" and not is_read(mine):
             fields[ours] = column
-    return replace(columns, fields=fields)
+    directions = {name for section in columns.citations for name, column in section.items() if is_read(column)}
+    more = tuple(section for section in guessed.citations if not {"citing", "cited"} & section.keys() & directions)
+    relations = {name: column for name, column in columns.relations.items() if is_read(column)}
+    return replace(
+        columns,
+        fields=fields,
+        citations=(*columns.citations, *more),
+        relations={**columns.relations, **guessed.relations, **relations},
+    )
 
 
 def read_tables(path: Path, columns: ColumnMap | None = None) -> Iterator[Item]:
