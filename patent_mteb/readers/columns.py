@@ -292,7 +292,8 @@ def kind_of(values: Sequence[Any]) -> Typed:
         return Typed(Kind.CATEGORIES, f"categories of citations, {each}")
     if _most(texts, lambda text: bool(_CLAIMS.match(text))) and sum(lengths) > _LONG / 4 * len(texts):
         return Typed(Kind.CLAIMS, "texts that begin like claims")
-    counts = {mark: sum(mark in text for text in texts) for mark in _SEPARATORS}
+    plain = [text.replace(";;", "") for text in texts]  # next to ";;", a ";" is within a value
+    counts = {mark: sum(mark in text for text in (texts if mark == ";;" else plain)) for mark in _SEPARATORS}
     best = max(counts, key=lambda mark: counts[mark])
     separators = (best,) if counts[best] else ()
     if (length := sum(lengths) // len(texts)) > _LONG:
@@ -332,6 +333,7 @@ _HEADERS: dict[str, dict[str, Any]] = tomllib.loads(
 _TITLES = {"fields": "[fields]", "relations": "[relations]", "labels": "[[labels]]"}  # others are [[citations]]
 _SEPARATED = LISTS | {"publication_number", "cited", "citing", "category", "member", "priority", "coarse", "fine"}
 """Fields whose column may hold several values."""
+_WITH_OTHERS = ("title", "abstract", "claims")
 _NUMBERS = ("publication_number", "application_number")  # what a column of offices completes
 _SAMPLE = 200
 _CJK = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -458,12 +460,12 @@ class _Field:
         scores = [(0.0, False)]
         for sets, worth in ((self.sets, 6.0), (self.bare, 4.0), (self.weak, 3.0)):
             for place, needed in enumerate(sets):
-                rest = said - Counter(needed)
-                if not needed <= said.keys() or rest.keys() - self.also - self.rather_not:
+                rest = said.keys() - needed
+                if not needed <= said.keys() or rest - self.also - self.rather_not:
                     continue
                 if sets is not self.sets and (unknown or (sets is self.bare and rest)):
                     continue
-                against = sum(1.5 if one in self.rather_not else 0.2 for one in rest.elements())
+                against = sum(1.5 if one in self.rather_not else 0.2 for one in rest)
                 scores.append((worth - 0.3 * place - against - unknown, sets is self.weak))
         return max(scores)
 
@@ -596,7 +598,8 @@ def _guess(columns: Sequence[str], typed: Mapping[str, Typed]) -> _Guess:
 
     guess = _Guess(typed)
     pairs = not any(_says(column, "publication_number") for column in columns)
-    scores = {(column, one): _score(one, column, typed[column], pairs) for column in columns for one in _ALL}
+    offices = any(typed[column].kind is Kind.OFFICES and _says(column, "country") for column in columns)
+    scores = {(column, one): _score(one, column, typed[column], pairs, offices) for column in columns for one in _ALL}
     table = [[max(scores[column, one], 0.0) for one in _ALL] for column in columns]
     if columns:
         for row, place in zip(*linear_sum_assignment(table, maximize=True), strict=True):
@@ -626,8 +629,11 @@ def _name_score(one: _Field, column: str) -> tuple[float, bool]:
     return max(scores, default=(0.0, False))
 
 
-def _score(one: _Field, column: str, typed: Typed, pairs: bool = False) -> float:
-    """How well a column is a field, by its name and its values; 0 or less if it is not."""
+def _score(one: _Field, column: str, typed: Typed, pairs: bool = False, offices: bool = False) -> float:
+    """How well a column is a field, by its name and its values; 0 or less if it is not.
+
+    The table may be one of ``pairs``, or have a column of ``offices`` for the numbers without one.
+    """
     by_name, weak = _name_score(one, column)
     kind = typed.kind
     is_empty = kind is Kind.EMPTY
@@ -640,10 +646,13 @@ def _score(one: _Field, column: str, typed: Typed, pairs: bool = False) -> float
         return 0.0  # the size of the family
     if one.name == "family_id" and kind is Kind.NUMBERS and typed.separators:
         return 0.0  # its members
-    score = by_name + 2.0 * (kind in one.fits) + typed.filled
+    fits = kind in one.fits or (offices and typed.without_office and one.name in _NUMBERS)
+    # Texts are read from the next column where the best one is empty, so the language counts more than gaps.
+    score = by_name + 2.0 * fits + typed.filled * (0.1 if one.name in _WITH_OTHERS else 1.0)
     if one.name == "publication_number":
         running = kind is Kind.COUNT and "publication" not in _meanings(column)[0].concepts
-        score += 3.0 - 3.5 * running - 0.5 * bool(typed.separators)  # a table has a number before it has other fields
+        # A table has a number before it has other fields, and each row has it.
+        score += 3.0 + typed.filled - 3.5 * running - 0.5 * bool(typed.separators)
     score -= 0.5 * bool(_REPEATED.search(column))
     return score / 10 if is_empty else score  # any full column is preferred to an empty one
 
@@ -661,7 +670,7 @@ def _adds(one: _Field, column: str, first: str, scores: Mapping[tuple[str, _Fiel
         return by_name >= 4.0 and not weak and same and kind is not Kind.COUNT and kind not in one.unfit
     if one.section in ("citations", "forward"):
         return one.name != "category" and scores[column, one] > 0 and kind is Kind.NUMBERS
-    if one.name in ("title", "abstract", "claims"):
+    if one.name in _WITH_OTHERS:
         return scores[column, one] > 0 and not weak and guess.typed[first].filled < 1
     return False
 

@@ -35,7 +35,7 @@ from patent_mteb.readers import records_directory as directory
 from patent_mteb.readers.columns import suggest
 from patent_mteb.readers.records_directory import Account, Tally
 from patent_mteb.readers.sheets import EXPORT_AGAIN, FORMULAS, encoding_of, form_of
-from patent_mteb.readers.tables import GUESSED, is_table
+from patent_mteb.readers.tables import GUESSED, NOT_UNDERSTOOD, UNUSED, is_table
 from patent_mteb.readers.xml import first_root
 
 _NAME_IT = "name its source ('patent-mteb data import --sources' lists them), or give a column map with --map"
@@ -301,6 +301,28 @@ def _refuse_nothing(accounts: Sequence[Account]) -> None:
     if any(FORMULAS in account.notes for account in accounts):
         remedy = "its cells are formulas without stored values: save the workbook once in Excel"
     raise DataError(problem, path=accounts[0].path, remedy=remedy)
+
+
+def lacking(root: Path, accounts: Sequence[Account]) -> list[str]:
+    """Return what a benchmark needs and the tables of an import do not give, each with the reason and the remedy."""
+    tables = [one for one in accounts if is_table(one.source)]
+    if not tables or len(tables) < len(accounts):
+        return []
+    patents, citations = (sum(one.records[kind] for one in tables) for kind in ("patents", "citations"))
+    found = directory.filled_fields(root, [one.part for one in tables], ("title", "abstract", "ipc"))
+    lines = [f"no patent has {name}: export its column too, or name it in a map" for name in found if not found[name]]
+    lines = lines if patents else []
+    if not citations:
+        notes = [(what, text) for one in tables for what, tally in one.notes.items() for text in tally.examples]
+        sheets = [f"the sheet {text} was not understood" for what, text in notes if what == NOT_UNDERSTOOD]
+        named = [text for what, text in notes if what == UNUSED]
+        columns = re.findall("('[^']*'): [^;]*publication numbers[^;]*; the name", "; ".join(named))
+        why = [*sheets, *(f"the name of the column {name} does not say that its numbers are cited" for name in columns)]
+        remedy = "export the column of cited patents too (Cited Patents, Cites, References Cited in most databases)"
+        if why:
+            remedy = "call its columns citing and cited, or name them in a map (docs/own-patents.md)"
+        lines.append(f"0 citations were read: {'; '.join(why) or 'no column has cited numbers'}; {remedy}")
+    return lines
 
 
 def import_share(

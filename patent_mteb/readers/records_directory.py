@@ -271,6 +271,18 @@ def publications(root: Path, parts: Collection[str]) -> set[str]:
     return {number for path in paths for number in pq.read_table(path, columns=[_OWN[Patent]])[0].to_pylist()}
 
 
+def filled_fields(root: Path, parts: Collection[str], names: Sequence[str]) -> dict[str, int]:
+    """Count the publications of some parts that have each field."""
+    paths = [path for part in parts if (path := part_path(root, "patents", part)).exists()]
+    counts = dict.fromkeys(names, 0)
+    for table in (pq.read_table(path, columns=list(names)) for path in paths):
+        for name in names:
+            is_list = pa.types.is_list(table.schema.field(name).type)
+            lengths = (pc.list_value_length if is_list else pc.utf8_length)(table[name])
+            counts[name] += pc.sum(pc.greater(lengths, 0)).as_py() or 0
+    return counts
+
+
 def removed_publications(root: Path) -> set[str]:
     """Return the publications that later imports skip."""
     return set((read_json(root / _REMOVED) or {}).get("publications", ()))

@@ -268,10 +268,15 @@ class _TableReader:
         # The columns of a map of this package are alternatives; PATENTSCOPE's second one is a number of its own.
         whole = column.join is not None or self._columns.name in SHIPPED
         names = [column.column] if whole else [(name,) for name in column.column]
+        columns = [replace(column, column=several) for several in names]
+        if len(columns) > 1:
+            columns = [one for one in columns if self._text(row, one)]
+            # The kind code of a granted patent is not that of its publication, which may come first.
+            kind = "" if len(columns) > 1 and not kind.startswith("A") else kind
         numbers: dict[str, str] = {}
-        for several in names:
-            where = "row" if numbers else "cell"
-            for number, _ in self._numbers_of(row, replace(column, column=several), read_number, kind):
+        for one in columns:
+            where, of_first = ("row", "") if numbers else ("cell", kind)
+            for number, _ in self._numbers_of(row, one, read_number, of_first):
                 if number:
                     numbers.setdefault(number, where)
         return numbers
@@ -564,6 +569,7 @@ class _Plan:
 
 
 NOT_UNDERSTOOD = "a sheet was not understood: not read"
+UNUSED = "columns that a map could use"
 
 
 def _plans(path: Path, columns: ColumnMap | None = None, notes: list[Note] | None = None) -> list[_Plan]:
@@ -663,7 +669,7 @@ def _read_plan(path: Path, plan: _Plan) -> Iterator[Item]:
         yield Note(COLUMNS_READ, ", ".join(f"'{name}' as {ours}{why.get(name, '')}" for name, ours in read), len(read))
         if plan.guess.unused:
             unused = "; ".join(f"'{name}': {what}" for name, what in plan.guess.unused.items())
-            yield Note("columns that a map could use", unused, len(plan.guess.unused))
+            yield Note(UNUSED, unused, len(plan.guess.unused))
     yield from _TableReader(path, plan.columns, plan.sheets).read()
 
 
