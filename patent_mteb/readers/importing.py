@@ -30,7 +30,7 @@ from patent_mteb.patents.categories import is_category
 from patent_mteb.patents.claims import unread_claims
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import SCHEMAS, Citation, Patent
-from patent_mteb.readers import Note, Reader, Skipped, reader_named, recognise
+from patent_mteb.readers import Note, Reader, Skipped, enriched, reader_named, recognise
 from patent_mteb.readers import records_directory as directory
 from patent_mteb.readers.columns import suggest
 from patent_mteb.readers.records_directory import Account, Tally
@@ -115,6 +115,9 @@ def _unknown(path: Path) -> DataError:
     if _APS.search(start):
         remedy = "use PatentsView's tables of those years"
         return DataError("USPTO text before 2001 (APS), which is not supported", path=path, remedy=remedy)
+    if what := enriched.refusal(path):
+        remedy = "import the enriched citations of the same applications (enriched_cited_reference_metadata)"
+        return DataError(f"{what}, which is not supported", path=path, remedy=remedy)
     if form:
         return _unknown_table(path)
     if path.suffix == ".gz":
