@@ -21,6 +21,7 @@ from patent_mteb.readers import (
     ops,
     patentsview,
     patstat,
+    ris,
     tables,
     uspto,
     uspto_json,
@@ -41,6 +42,7 @@ _ALL = (
     patstat.READER,
     lens.READER,
     hupd.READER,
+    ris.READER,
     *tables.readers(),
 )
 READERS: Mapping[str, Reader] = {reader.name: reader for reader in _ALL}
