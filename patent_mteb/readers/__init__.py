@@ -17,6 +17,7 @@ from patent_mteb.readers import (
     epo,
     hupd,
     lens,
+    markup,
     office_actions,
     ops,
     patentsview,
@@ -42,6 +43,7 @@ _ALL = (
     patstat.READER,
     lens.READER,
     hupd.READER,
+    *markup.READERS,
     ris.READER,
     *tables.readers(),
 )

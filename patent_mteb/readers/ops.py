@@ -23,7 +23,16 @@ from patent_mteb.patents.records import Relation
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.publication import Cited, Published, Related, Texts, printed_paragraph, unmarked_claims
 from patent_mteb.readers.values import CODES, application, claim_numbers, ipc_code, language, publication
-from patent_mteb.readers.xml import Element, MalformedError, documents, first_root, read_bulk, split_before, text_of
+from patent_mteb.readers.xml import (
+    Element,
+    MalformedError,
+    documents,
+    first_root,
+    first_roots,
+    read_bulk,
+    split_before,
+    text_of,
+)
 
 _ELEMENT = re.compile(rb"<(?:[\w.-]+:)?exchange-document(?=[\s/>])")
 _CONTAINER = re.compile(rb"<((?:[\w.-]+:)?exchange-documents)(?=[\s/>])[^>]*>")
@@ -50,7 +59,7 @@ def _split(stream: IO[bytes]) -> Iterator[bytes]:
             yield rest
 
 
-_ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
+_ROOTS = {"world-patent-data", "exchange-documents", "exchange-document", "fulltext-documents", "fulltext-document"}
 
 
 _TAG = re.compile(rb"<(?:[\w.-]+:)?exchange-document\s[^>]*>")
@@ -84,8 +93,8 @@ def _read(path: Path) -> Iterator[Item]:
 
 READER = Reader(
     "ops",
-    "EPO exchange documents: answers of OPS, DOCDB (XML, zip)",
-    sniff=lambda path: first_root(path) in _ROOTS,
+    "EPO exchange documents: answers of OPS, DOCDB, national full texts (XML, zip)",
+    sniff=lambda path: not _ROOTS.isdisjoint(first_roots(path)),
     read=_read,
 )
 
