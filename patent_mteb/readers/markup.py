@@ -15,7 +15,7 @@ from typing import Any
 
 from lxml import etree
 
-from patent_mteb.readers.items import Item, Reader, Skipped
+from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.publication import Cited, ClaimText, Paragraph, Published, Related, Texts
 from patent_mteb.readers.values import application, ipc_code, publication
 from patent_mteb.readers.xml import Element, first_root, first_start, read_bulk, text_of
@@ -63,8 +63,8 @@ class _Document:
 
     def texts(self, field: str) -> list[str]:
         """The texts of a field, split where the format has a separator."""
-        path = self.form.get(field, "")
-        found = [_text(self.root, path)] if path.startswith("@") else map(self.words, elements(self.root, path))
+        path, words = self.form.get(field, ""), text_of if field in ("inventors", "applicants") else self.words
+        found = [_text(self.root, path)] if path.startswith("@") else map(words, elements(self.root, path))
         separator = self.form.get("separator")
         split = (text.split(separator) if separator else [text] for text in found)
         return [text.strip() for texts in split for text in texts if text.strip()]
@@ -178,7 +178,11 @@ def _items(root: Element, place: str, *, form: Form) -> Iterator[Item]:
     if _name(root) != form["root"]:
         yield Skipped("", place, f"not a patent document ({_name(root)})")
         return
-    yield from _Document(root, form).published().items(place)
+    document = _Document(root, form)
+    yield from document.published().items(place)
+    for field in ("title", "abstract"):
+        if len(document.texts(field)) > 1:
+            yield Note(f"{field} in several languages: the first is read", place)
 
 
 def _is(path: Path, *, form: Form) -> bool:

@@ -233,13 +233,6 @@ def test_sources_are_recognised_by_their_root(tmp_path):
         assert recognise(path).name == name
 
 
-def zipped(files):
-    with zipfile.ZipFile(held := io.BytesIO(), "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return held.getvalue()
-
-
 def test_a_zip_file_in_a_zip_file_is_read_and_one_in_that_is_not(tmp_path):
     innermost = zipped({"deep.xml": "<a>deep</a>"})
     inner = zipped({"one.xml": "<a>one</a>", "innermost.zip": innermost, "list.csv": "x"})
