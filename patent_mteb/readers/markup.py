@@ -15,6 +15,7 @@ from typing import Any
 
 from lxml import etree
 
+from patent_mteb.patents.categories import phase_and_origin
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.publication import Cited, ClaimText, Paragraph, Published, Related, Texts
 from patent_mteb.readers.values import application, ipc_code, publication
@@ -134,10 +135,12 @@ class _Document:
         for text in self.texts("cited_text"):
             yield Cited(text)
         for one in elements(self.root, self.form.get("cited", "")):
-            origin = _text(one, self.form["cited_by"]).lower()
-            origin = origin if origin in ("examiner", "applicant") else ""
+            by, phase = (
+                _text(one, self.form[name]) if name in self.form else "" for name in ("cited_by", "cited_phase")
+            )
+            phase, origin = phase_and_origin(phase, by)
             number, office, kind, _ = next(self.identifiers("cited_document", one), ("", "", "", ""))
-            yield Cited(number, office, kind, origin, npl=not number)
+            yield Cited(number, office, kind, origin, phase=phase, npl=not number)
         for description in elements(self.root, self.form.get("description", "")) if "mentioned" in self.form else ():
             for text in dict.fromkeys(map(text_of, elements(description, self.form["mentioned"], ".//"))):
                 yield Cited(text.removesuffix("公報"), origin="applicant")

@@ -12,6 +12,7 @@ import tracemalloc
 import pytest
 from bulk_counts import BULK
 
+from patent_mteb.errors import DataError
 from patent_mteb.patents.locations import paragraphs_in
 from patent_mteb.patents.records import Citation, Patent, Relation, read_records
 from patent_mteb.readers import ops, xml
@@ -308,3 +309,11 @@ def test_published_equivalents_are_members_of_the_family(tmp_path):
         Relation("EP2000000A1", "US2008012345", "member"),
         Relation("EP2000000A1", "CA2744000", "member"),
     ]
+
+
+def test_a_file_that_gives_no_record_is_refused(tmp_path):
+    (path := tmp_path / "numbers.xml").write_text(
+        '<ops:world-patent-data xmlns:ops="http://ops.epo.org"><ops:meta/><ops:register-search/></ops:world-patent-data>'
+    )
+    with pytest.raises(DataError, match=r"no patent, citation or relation was read .*register-search"):
+        import_files([path], tmp_path / "records")

@@ -124,7 +124,7 @@ def of_cnipa(root):
         "paragraphs": [content(one) for one in paragraphs],
         "numbers": [int(one.get("num").lstrip("n")) for one in paragraphs if one.get("num")],
         "priorities": len(original),
-        "cited": 0,
+        "cited": len(at(biblio, "ReferencesCited/Citation/ApplicationCitation")),
     }
 
 
