@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from patent_mteb.patents.numbers import OFFICES
+
 _TABLES: Mapping[str, Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("categories.toml").read_text("utf-8"))
 
 Degree = Literal["xy", "a", ""]
@@ -64,9 +66,10 @@ def degree(category: str) -> Degree:
     return CATEGORIES.get(strongest(category), UNGRADED).degree
 
 
-_LETTERS = f"[{''.join(_COUNTS_AS)}]{{1,3}}"
-_BEFORE = re.compile(rf"({_LETTERS}) +(?=[A-Z]{{2}}[ \d])")
-_BEHIND = re.compile(rf"(?:\s*\[({_LETTERS})\]|\s*\(({_LETTERS})\)|\s+({_LETTERS}))$")
+_LETTER = f"[{''.join(_COUNTS_AS)}]"
+_MARK = rf"{_LETTER}(?:\s?[,;/+]?\s?{_LETTER}){{0,4}}"
+_BEFORE = re.compile(rf"({_MARK})(?:\s*:\s*|\s+)(?=[A-Z]{{2}}[ \d])")
+_BEHIND = re.compile(rf"(?:\s*\[({_MARK})\]|\s*\(({_MARK})\)|\s*[-–,:]?\s+({_MARK}))$")
 _WITH_KIND = re.compile(r"\d ?[A-Z]\d?$")
 # Single letters that are kind codes too. Behind a number without kind code they are a category only in square brackets,
 # because Espacenet writes GB1234567 (A). Y is a utility model in CN, JP, KR and others, but not in these offices.
@@ -79,7 +82,7 @@ def split_category(text: str) -> tuple[str, str]:
 
     ``X US1234567``, ``US20120088689 [Y]``, ``EP1000000A1 (A)`` and ``EP1000000 XP`` have one.
     """
-    if before := _BEFORE.match(text):
+    if (before := _BEFORE.match(text)) and before[1] not in OFFICES:  # PT EP1234567: a validation in Portugal
         return text[before.end() :], before[1]
     if not (behind := _BEHIND.search(text)):
         return text, ""

@@ -30,7 +30,7 @@ from patent_mteb.patents.categories import is_category
 from patent_mteb.patents.claims import unread_claims
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import SCHEMAS, Citation, Patent
-from patent_mteb.readers import Note, Reader, Skipped, reader_named, recognise
+from patent_mteb.readers import Note, Reader, Skipped, enriched, reader_named, recognise
 from patent_mteb.readers import records_directory as directory
 from patent_mteb.readers.columns import suggest
 from patent_mteb.readers.records_directory import Account, Tally
@@ -115,6 +115,9 @@ def _unknown(path: Path) -> DataError:
     if _APS.search(start):
         remedy = "use PatentsView's tables of those years"
         return DataError("USPTO text before 2001 (APS), which is not supported", path=path, remedy=remedy)
+    if start.lstrip()[:1] in (b"{", b"[") and (what := enriched.refusal(path)):
+        remedy = "import the enriched citations of the same applications (enriched_cited_reference_metadata)"
+        return DataError(f"{what}, which is not supported", path=path, remedy=remedy)
     if form:
         return _unknown_table(path)
     if path.suffix == ".gz":
@@ -291,13 +294,15 @@ def _removal(root: Path, word: str, accounts: Sequence[Account]) -> Removed:
 
 
 def _refuse_nothing(accounts: Sequence[Account]) -> None:
-    """Refuse an import of tables that gives no record, unless earlier inputs have all of them."""
+    """Refuse an import that gives no record, unless earlier inputs have all of them."""
     reasons = {why: tally for account in accounts for why, tally in account.left_out.items()}
-    if directory.REPEATED in reasons or any(sum(one.records.values()) or not is_table(one.source) for one in accounts):
+    if directory.REPEATED in reasons or any(sum(one.records.values()) for one in accounts):
         return
     counts = "; ".join(f"{tally.count} × {why} ({', '.join(tally.examples[:1])})" for why, tally in reasons.items())
     problem = f"no patent, citation or relation was read ({counts or 'the file has no rows'})"
     remedy = "correct the file, or name its columns in a map: patent-mteb data import --suggest FILE writes one"
+    if not any(is_table(account.source) for account in accounts):
+        remedy = "import files with publications or citations; import.json lists the skipped documents"
     if any(FORMULAS in account.notes for account in accounts):
         remedy = "its cells are formulas without stored values: save the workbook once in Excel"
     raise DataError(problem, path=accounts[0].path, remedy=remedy)

@@ -140,6 +140,14 @@ def test_unknown_categories_are_ignored_everywhere_and_counted(category):
         ("EP1000000 XP", "EP1000000", "XP"),
         ("N EP1000000A1", "EP1000000A1", "N"),
         ("X US20120088689", "US20120088689", "X"),
+        ("DE4000000A1 [D,A]", "DE4000000A1", "D,A"),
+        ("FR2700000A1 (X,Y;A)", "FR2700000A1", "X,Y;A"),
+        ("Y,A US9000001B2", "US9000001B2", "Y,A"),
+        ("A: GB2000000A", "GB2000000A", "A"),
+        ("WO2006095001A1 X,Y", "WO2006095001A1", "X,Y"),
+        ("EP1000001A1 - X", "EP1000001A1", "X"),
+        ("EP1000002A1, A", "EP1000002A1", "A"),
+        ("PT EP1234567", "PT EP1234567", ""),  # an office
         ("GB1234567 (A)", "GB1234567 (A)", ""),  # kind code, as Espacenet writes it
         ("CN201234567 (Y)", "CN201234567 (Y)", ""),
         ("CN 201234567 Y", "CN 201234567 Y", ""),
