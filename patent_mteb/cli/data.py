@@ -289,6 +289,8 @@ def _show_records(found: Inspection) -> None:
         _say_counts(what, counts)
     if found.members_without_record:
         common.say(f"  {found.members_without_record:,} further publications are known by their family only")
+    if found.unreadable_codes:
+        common.say(f"  {found.unreadable_codes:,} IPC or CPC codes cannot be read and count as none")
     if found.unreadable:
         common.say(f"  {found.unreadable:,} publication numbers are none; citations find them only if written the same")
     common.say()

@@ -23,6 +23,7 @@ from patent_mteb.identity import content_hash
 from patent_mteb.patents.categories import strongest
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import with_families, with_joined_families
+from patent_mteb.patents.ipc import is_code
 from patent_mteb.patents.matching import STEPS, MatchReport, match_by_all
 from patent_mteb.patents.near_duplicates import citing_near_duplicates, near_duplicate_groups
 from patent_mteb.patents.numbers import read_number
@@ -286,10 +287,10 @@ class Inspection:
     """The result of :func:`inspect`.
 
     ``joined_by`` counts the recorded families that each rule of the definition ``joined`` joins to another.
-    ``unreadable`` publication numbers match only if written identically. ``dates`` are the first and last day of each
-    field. ``offices``, ``languages`` (of the abstract, else the title) and ``letters`` (categories of citations) are
-    counts, most frequent first, with ``""`` for none. ``step`` is the first step that links most citations. Benchmarks
-    were tried on ``tried_on`` publications.
+    ``unreadable`` publication numbers match only if written identically, ``unreadable_codes`` are not IPC or CPC codes.
+    ``dates`` are the first and last day of each field. ``offices``, ``languages`` (of the abstract, else the title) and
+    ``letters`` (categories of citations) are counts, most frequent first, with ``""`` for none. ``step`` is the first
+    step that links most citations. Benchmarks were tried on ``tried_on`` publications.
     """
 
     publications: int
@@ -300,6 +301,7 @@ class Inspection:
     relations: int
     members_without_record: int
     unreadable: int
+    unreadable_codes: int
     has: tuple[Coverage, ...]
     dates: Mapping[str, tuple[str, str]]
     offices: Mapping[str, int]
@@ -404,6 +406,7 @@ def inspect(
         relations=len(collection.relations),
         members_without_record=sum(number not in records for number in collection.families),
         unreadable=sum(read_number(number) is None for number in records),
+        unreadable_codes=sum(not is_code(code) for patent in patents for code in (*patent.ipc, *patent.cpc)),
         has=_has(patents),
         dates=_dates(patents),
         offices=dict(Counter(patent.jurisdiction for patent in patents).most_common()),

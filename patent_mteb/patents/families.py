@@ -107,6 +107,13 @@ _SEPARATE: dict[str, Callable[[str], bool]] = {
 _FIRST_LETTERS = {"": "A", "B": "A", "C": "A", "Y": "U", "Z": "U", "T": "D"}
 """Letter of a kind code -> the first letter of its series of numbers (WIPO standard ST.16)."""
 
+_SERIES_AT = {"DET5": "A", **{office + letter: "A" for office in ("DK", "FI", "NO", "SE") for letter in ("D0", "L")}}
+"""Office and start of a kind code -> its series, where ST.16 leaves it open.
+
+DE T5 is the German text of a PCT application, with the number of its B4. D0 and L are the application, published before
+its A or B (Nordic offices).
+"""
+
 
 def series(number: Number) -> str:
     """Return office, serial and series: equal for publications of one application with one serial.
@@ -116,7 +123,8 @@ def series(number: Number) -> str:
     letter = number.kind[:1]
     if (separate := _SEPARATE.get(number.office)) and separate(number.serial):
         return f"{number.key} {letter}"
-    return f"{number.key} {_FIRST_LETTERS.get(letter, letter)}"
+    own = _SERIES_AT.get(number.office + number.kind, _SERIES_AT.get(number.office + letter))
+    return f"{number.key} {own or _FIRST_LETTERS.get(letter, letter)}"
 
 
 _UNREAD = "unread "

@@ -7,8 +7,10 @@ The two schemes have the same grammar (WIPO Standard ST.8; EPO/USPTO Guide to th
 
 Sections are A to H, and Y in the CPC. A code may stop at any level. It may be padded with spaces, hyphens or zeros
 (``A61F   2/06``, ``G06Q-010/026``, ``A61F0002/06``), have the fourteen characters of ST.8 without a slash
-(``A61F0002060000``), and be followed by the qualifiers of a front page or an ST.36 record (``H04L 12/28 (2006.01) I``,
-``H04L12/28 20060101AFI20051008RMEP``). Case does not matter. The old form of US grants without a slash (``H01L 21302``,
+(``A61F0002060000``), and be followed by the qualifiers of a front page or an ST.8 record (``H04L 12/28 (2006.01) I``,
+``H04L 12/28 [I,2006.01]``, ``H04L12/28 20060101AFI20051008RMEP``) or by the extension and letter of a Japanese FI
+(``G06F 9/00,330@A``). An indexing code of the editions before 2006 has a colon (``A61K 9:08``), STN writes a hyphen
+(``A61K0031-505``). Case does not matter. The old form of US grants without a slash (``H01L 21302``,
 ``C07C24900``) is read up to its subclass only, because the digits do not show where the group ends.
 
 "IPC3" is the papers' term for the first three characters, the class ``A61`` (DAPFAM §3.5, PatenTEB §3, WIPO-AT §3.1.3).
@@ -18,9 +20,10 @@ WIPO-AT calls it the subclass level, but defines three characters and shows exam
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Literal, NamedTuple
 
 Level = Literal["section", "ipc3", "subclass", "group", "subgroup"]
@@ -33,17 +36,21 @@ _CODE = re.compile(
     (?P<section>[A-HY])
     (?: \s? (?P<cls>(?!00)\d\d)
         (?: \s? (?P<subclass>[A-Z])
-            (?: [\s_-]* (?=\d{1,4}(?!\d)) 0* (?P<group>[1-9]\d*) \s?/\s? (?P<subgroup>\d{2,6})
+            (?: [\s_-]* (?=\d{1,4}(?!\d)) 0* (?P<group>[1-9]\d*) \s?[/:-]\s? (?P<subgroup>\d{2,6})
               | (?P<fixed_group>(?!0000)\d{4}) (?P<fixed_subgroup>\d{6})
+              | (?P<filled_group>0(?!000)\d{3}) (?P<filled_subgroup>\d{2,5})  # Derwent: G06K000701
               | (?: [_-]* (?=\d{1,4}(?!\d)) | \s+ (?=(?:\d{1,2}|0\d{2,3})(?!\d)) ) 0* (?P<group_only>[1-9]\d*)
               | (?: \s+ [1-9]\d{2,6} | [1-9]\d{4,6} )  # old USPTO form, group and subgroup without a slash
             )?
         )?
     )?
     (?(subclass)
-        (?: \s* \( \s* \d{4} (?:\.\d\d|\d{4})? \s* \) )?  # version of the scheme: (2006.01)
-        (?: \s+ \d{8} [A-Z\d]* )?               # ST.36: version date, level, position, value, action date, ...
-        (?: \s+ [A-Z]{1,3} )?                             # level, position, value: A, AFI, I, N
+        (?: [\s,]* \d{3} (?!\d) )?                # FI: extension, then a letter
+        (?: \s* @? [A-Z] (?![A-Z\d]) )?
+        (?: \s* \( \s* (?:\d{4} (?:(?:\.\d\d){1,2}|\d{4})?)? (?: \s* [A-Z]{2} )* \s* \) )?  # (2006.01), (2013.01 EP US)
+        (?: \s* \[ [A-Z\d.,*\s]* \] )?           # value, version: [I,2006.01]
+        (?: \s+ \d{8} [A-Z\d\s]* )?             # ST.8: version date, level, position, value, action date, ...
+        (?: \s+ [A-Z]{1,3} | - [A-Z]{2,3} )?         # level, position, value: A, AFI, I, N; source: -EPO
     )
     [\s.,;]*
     """,
@@ -70,6 +77,8 @@ def parse(code: str) -> tuple[str, ...]:
         raise ValueError(f"{code!r} is not an IPC or CPC code; expected a form such as 'A61F 2/06', 'A61F' or 'A61'")
     parts = {name: (value or "").upper() for name, value in match.groupdict().items()}
     group, subgroup = parts["group"] or parts["group_only"], parts["subgroup"]
+    if parts["filled_group"]:
+        group, subgroup = parts["filled_group"].lstrip("0"), parts["filled_subgroup"]
     if parts["fixed_group"]:
         group, subgroup = parts["fixed_group"].lstrip("0"), parts["fixed_subgroup"].rstrip("0").ljust(2, "0")
     steps = (parts["section"], parts["cls"], parts["subclass"], group, subgroup and f"/{subgroup}")
@@ -96,3 +105,66 @@ def codes_at(codes: Iterable[str], level: Level) -> CodesAt:
         except ValueError:
             unusable.append(code)
     return CodesAt(tuple(distinct), tuple(unusable))
+
+
+_BETWEEN = re.compile(
+    r"[;|\n\t；、'\"]+|//+|(?P<list>,+)|\s*/\s*(?=[A-HY]\d\d[A-Z])|\s+(?=[A-HY]\d\d[A-Z])", re.IGNORECASE
+)
+"""Between the codes of a list. A list in one subclass has commas, and the subclass before its first group only."""
+_IN_BRACKETS = re.compile(r"\[[^\[\]]*\]")
+_BEFORE = re.compile(
+    r"\(?(?:\(51\)\s?)?(?<![A-Z\d])(?:INT\w*\W*CL\w*?|IPC[IR]?|CPC|IC[MSAI]|FI)[\s.:-]*\(?[\d.-]*\)?[\s.:]*"
+    r"(?=[A-HY]\s?\d\d)",
+    re.IGNORECASE,
+)
+"""Before a code: ``Int.Cl.7``, ``(51) Int. Cl.``, ``(IPC1-7):`` of Espacenet, ``ICM`` of STN."""
+_GROUP = re.compile(r"0*[1-9]\d{0,3}\s?[/:]\s?\d{2}.*")
+_EXTENSION = re.compile(r"\d{3}\s?@?[A-Z]?|@?[A-Z]", re.IGNORECASE)
+_OLD_FORM = re.compile(r"[A-Z]\s?\d\d\s?[A-Z]\s*\d{3,7}", re.IGNORECASE)  # of US grants
+
+
+def is_code(text: str) -> bool:
+    try:
+        return bool(parse(text))
+    except ValueError:
+        return False
+
+
+def read_codes(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the distinct codes of some fields, each of which may have several, in normal form.
+
+    What is not a code stays as written, so that :func:`is_code` tells what to count.
+    """
+    return tuple(dict.fromkeys(code for text in texts for code in _codes_in(text)))
+
+
+@lru_cache(maxsize=1 << 16)
+def _codes_in(text: str) -> tuple[str, ...]:
+    text = _BEFORE.sub("; ", re.sub(r"[^\S\n]+", " ", unicodedata.normalize("NFKC", text)))
+    text = _IN_BRACKETS.sub(lambda found: found[0].replace(",", " "), text)
+    codes: list[str] = []
+    subclass, mark, start = "", "", 0
+    for between in chain(_BETWEEN.finditer(text), (None,)):
+        piece = _without_open_bracket(text[start : between.start() if between else len(text)])
+        in_list, mark = mark, between["list"] if between else ""
+        start = between.end() if between else start
+        if not any(map(str.isalnum, piece)):
+            continue
+        code = f"{subclass}{piece}" if in_list and subclass and _GROUP.fullmatch(piece) else piece
+        if not is_code(code) and is_code(named := code.partition(" - ")[0]):  # A61K 31/505 - Name of the class
+            code = named
+        if is_code(code):
+            levels = parse(code)
+            subclass = levels[2] if len(levels) > 2 else ""
+            codes.append(code if len(levels) == 3 and _OLD_FORM.fullmatch(code) else levels[-1])
+        elif not (in_list and codes and "/" in codes[-1] and _EXTENSION.fullmatch(piece)):
+            codes.append(piece)
+    return tuple(codes)
+
+
+def _without_open_bracket(text: str) -> str:
+    """Drop a round bracket without its other half (around linked indexing codes), and needless blanks."""
+    for mark, other in ("()", ")("):
+        if mark in text and other not in text:
+            text = text.replace(mark, " ")
+    return " ".join(text.split())

@@ -113,7 +113,7 @@ class _Finder:
             if (row := index.row(normal)) >= 0:
                 return _RANK["number"], row
         office = number.office if number else ""
-        same = [row for row in self._by_key.rows(number.key) if self._one_series(number, row)] if number else []
+        same = self._of_one_series(number) if number else []
         publication = self._by_name.row(self._name(text))
         if not same and publication >= 0:
             same = self._of_application(self._application[publication])
@@ -123,10 +123,18 @@ class _Finder:
             return _RANK["family"], self._nearest(members, office)
         return _NOWHERE, -1
 
-    def _one_series(self, number: Number, row: int) -> bool:
-        """Whether a record with the same serial can be of the same application."""
-        other = read_number(self.outlines.numbers[row].as_py())
-        return not number.kind or other is None or not other.kind or series(number) == series(other)
+    def _of_one_series(self, number: Number) -> list[int]:
+        """Return the records with the same serial that can be of the same application.
+
+        A number without kind code can be of any series, and is ambiguous if records of several series have its serial.
+        """
+        found: dict[str, list[int]] = {}
+        for row in self._by_key.rows(number.key):
+            other = read_number(self.outlines.numbers[row].as_py())
+            found.setdefault(series(other) if other and other.kind else "", []).append(row)
+        if number.kind:
+            return [*found.get(series(number), ()), *found.get("", ())]
+        return [row for rows in found.values() for row in rows] if len(found.keys() - {""}) <= 1 else []
 
     def _nearest(self, rows: Iterable[int], office: str) -> int:
         """Prefer the same office, then the earliest date, then the lowest number."""

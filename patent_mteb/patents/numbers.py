@@ -30,6 +30,16 @@ Reading = Callable[[Sequence[str], str], str]  # (runs of letters and digits, ki
 _DATA: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("offices.toml").read_text("utf-8"))
 OFFICES = frozenset(_DATA["codes"].split())
 _LAST_YEAR = 2099
+Forms = Sequence[tuple[re.Pattern[str], str]]  # pattern of the runs joined by "/" -> serial
+_FORMS: Mapping[str, Forms] = {
+    office: [
+        (re.compile(pattern), serial)
+        for offices, forms in _DATA["forms"].items()
+        if office in offices.split()
+        for pattern, serial in forms
+    ]
+    for office in OFFICES
+}
 
 
 def _digits(parts: Sequence[str]) -> str:
@@ -60,14 +70,20 @@ def _running(parts: Sequence[str], longest: int) -> str:
     return digits if in_thousands and len(digits) <= longest else ""
 
 
+_US_SERIES = {"E": "RE", "S": "D", "H": "H", "P": "PP"}
+"""Letter of a kind code of the USPTO -> the series that only such documents have: ``US49033E1`` is ``USRE49033E1``."""
+
+
 def _united_states(parts: Sequence[str], kind: str) -> str:
     """Grants ``8930553``, ``D982278``, ``RE49257``, ``PP34694``, ``H2140``, ``T100501``; publications have a year."""
-    if parts[0] in ("D", "RE", "PP", "H", "T", "X", "RX", "AI"):
+    series = "D" if parts[0] == "DES" else parts[0]
+    if series in ("D", "RE", "PP", "H", "T", "X", "RX", "AI"):
         number = _running(parts[1:], 8)
-        return parts[0] + number if number else ""
+        return series + number if number else ""
     pre_grant = _year_and_number(parts, 2001, 6) if len(parts[-1]) in (7, 10, 11) else ""
     without_year = kind in ("A1", "A2", "A9") and re.match(r"0\d{6}", "".join(parts))
-    return pre_grant or ("" if without_year else _running(parts, 8))
+    number = "" if pre_grant or without_year else _running(parts, 8)
+    return pre_grant or (_US_SERIES.get(kind[:1], "") + number if number else "")
 
 
 def _european(parts: Sequence[str], kind: str) -> str:
@@ -88,6 +104,8 @@ def _world(parts: Sequence[str], kind: str) -> str:
             return ""
     if len(parts) == 2 and len(parts[0]) == 2 and digits:
         parts = (("19" if int(parts[0]) >= 78 else "20") + parts[0], parts[1])  # the first PCT year is 1978
+    if len(parts) == 2 and len(parts[1]) in (3, 4):  # clear only after a separator: PCT/US1999/9417
+        parts = (parts[0], parts[1].zfill(5))
     return _year_and_number(parts, 1978, 6)
 
 
@@ -96,31 +114,48 @@ ERAS = {"M": (1867, 45), "T": (1911, 15), "S": (1925, 64), "H": (1988, 31), "R":
 
 ERA_LETTERS = str.maketrans("平昭大明令", "HSTMR")  # first character of the name of an era -> its letter
 
+_ERA_NAMES = {"HEI": "H", "HEISEI": "H", "SHO": "S", "SHOWA": "S"}
+
 _UNEXAMINED = frozenset({*range(1, 12), *range(46, 65)})
 """Imperial years of unexamined applications in Japan: Heisei 1 to 11, Showa 46 to 64."""
 
+_REGISTERED = {
+    "B": (2_500_001, 9_999_999, 200_000),
+    "Y": (2_500_001, 2_699_999, 200_000),
+    "U": (3_000_001, 3_999_999, 200_000),
+    "": (2_500_001, 9_999_999, 450_000),
+}
+"""Letter of a kind code in Japan -> the first and last number by which grants are published since 1994 (utility models)
+and 1996 (patents), and a number that the imperial numbers of no year reach (without a kind: unexamined, too)."""
 
-def _japanese(year: int, number: str) -> str:
+_Year = tuple[str, int]  # letter of the era, empty for the Christian era, and the year; year 0 is unknown
+_UNKNOWN: _Year = ("", 0)
+
+
+def _japanese(era: str, year: int, number: str) -> str:
     """Before 2000 the imperial year and the number (``H09508542``, ``H054529``), then four digits and six."""
     number = number.lstrip("0")
-    if not number or len(number) > 6 or not 1868 <= year <= _LAST_YEAR:
+    if not number or len(number) > 6 or not year:
         return ""
-    if year >= 2000:
-        return f"{year}{number:0>6}"
-    era = next(era for era in "HSTM" if year > ERAS[era][0])
-    return f"{era}{year - ERAS[era][0]:02}{number}"
+    christian = year + (ERAS[era][0] if era else 0)
+    if not 1868 <= christian <= _LAST_YEAR:
+        return ""
+    if christian >= 2000:
+        return f"{christian}{number:0>6}"
+    era = era or next(era for era in "HSTM" if christian > ERAS[era][0])
+    return f"{era}{christian - ERAS[era][0]:02}{number}"
 
 
-def _japanese_by_era(era: str, parts: Sequence[str]) -> tuple[int, str]:
-    before, length = ERAS[era]
+def _japanese_by_era(era: str, parts: Sequence[str]) -> tuple[_Year, str]:
+    length = ERAS[era][1]
     digits = _digits(parts)
     width = len(parts[0]) if len(parts) == 2 else 2 if digits[:2].isdigit() and 0 < int(digits[:2]) <= length else 1
     year = int(digits[:width] or 0)
-    return (before + year, digits[width:]) if digits and 0 < year <= length and len(parts) <= 2 else (0, "")
+    return ((era, year), digits[width:]) if digits and 0 < year <= length and len(parts) <= 2 else (_UNKNOWN, "")
 
 
-def _japanese_year(parts: Sequence[str], kind: str) -> tuple[int, str]:
-    """Return year and number of a Japanese document, (0, "") if they are unknown or ambiguous.
+def _japanese_year(parts: Sequence[str], kind: str) -> tuple[_Year, str]:
+    """Return year and number of a Japanese document, with the year 0 if they are unknown or ambiguous.
 
     A year without era is Heisei up to 11 (1999) and Showa from 12 to 64. Nine digits may start with a digit for the era
     (``361118513``: 3 is Showa, 4 is Heisei). Seven digits of an unexamined document are a year of one or two digits and
@@ -128,15 +163,15 @@ def _japanese_year(parts: Sequence[str], kind: str) -> tuple[int, str]:
     """
     if parts[0] == "P":
         parts = parts[1:]
-    if parts and parts[0] in ERAS:
-        return _japanese_by_era(parts[0], parts[1:])
+    if parts and (era := _ERA_NAMES.get(parts[0], parts[0])) in ERAS:
+        return _japanese_by_era(era, parts[1:])
     digits = _digits(parts)
     if not digits or len(parts) > 2:
-        return 0, ""
+        return _UNKNOWN, ""
     if len(parts) == 2:
-        return (int(parts[0]), parts[1]) if len(parts[0]) == 4 else (_without_era(parts[0]), parts[1])
+        return ("", int(parts[0])) if len(parts[0]) == 4 else _without_era(parts[0]), parts[1]
     if len(digits) >= 9 and digits[:2] in ("18", "19", "20"):
-        return int(digits[:4]), digits[4:]
+        return ("", int(digits[:4])), digits[4:]
     if len(digits) == 9 and digits[0] in "34":
         return _japanese_by_era({"3": "S", "4": "H"}[digits[0]], [digits[1:]])
     if len(digits) == 8:
@@ -144,29 +179,37 @@ def _japanese_year(parts: Sequence[str], kind: str) -> tuple[int, str]:
     if len(digits) == 7 and kind.startswith("A"):
         short = [(_without_era(digits[0]), digits[1:])] if digits[0] != "0" and int(digits[1:]) < 600_000 else []
         long = [(_without_era(digits[:2]), digits[2:])] if int(digits[:2]) in _UNEXAMINED else []
-        return (short + long)[0] if len(short + long) == 1 else (0, "")
-    return 0, ""
+        return (short + long)[0] if len(short + long) == 1 else (_UNKNOWN, "")
+    return _UNKNOWN, ""
 
 
-def _without_era(year: str) -> int:
+def _without_era(year: str) -> _Year:
     number = int(year)
     if not number or len(year) > 2:
-        return 0
-    return 1988 + number if number <= 11 else 1925 + number if number <= 64 else 1900 + number
+        return _UNKNOWN
+    return ("H", number) if number <= 11 else ("S", number) if number <= 64 else ("", 1900 + number)
 
 
 def _japan(parts: Sequence[str], kind: str) -> str:
     if parts[0] == "WO":  # a PCT application that Japan published again
         world = _world(parts[1:], kind) if len(parts) > 1 else ""
         return f"WO{world}" if world else ""
-    year, number = _japanese_year(parts, kind)
+    if len(parts) == 1 and len(parts[0]) == 8 and kind[:1] in _REGISTERED:
+        first, last, beyond = _REGISTERED[kind[:1]]
+        if first <= int(parts[0]) <= last:  # a grant filled with a zero, or the imperial year 2 to 9
+            return parts[0].lstrip("0") if int(parts[0][2:]) >= beyond else ""
+    (era, year), number = _japanese_year(parts, kind)
     if year or kind.startswith("A"):
-        return _japanese(year, number)
+        return _japanese(era, year, number)
     return _running(parts, 7)
 
 
 def _korea(parts: Sequence[str], kind: str) -> str:
-    """Unexamined ``20040032451`` (without the digits of its type: ``10-2004-0032451``), granted ``100721515``."""
+    """Unexamined ``20040032451`` (without the digits of its type: ``10-2004-0032451``), granted ``100721515``.
+
+    Derwent drops zeros and the type: ``KR832860-B1``, ``KR488013-Y1``, ``KR99085154-A``. DOCDB writes no type for
+    grants up to some number from 180,000 to 200,000; between these, the number is ambiguous.
+    """
     digits = _digits(parts)
     typed = len(parts) > 1 and parts[0] in ("10", "20")
     if typed or (len(digits) == 13 and digits[:2] in ("10", "20")):
@@ -174,6 +217,13 @@ def _korea(parts: Sequence[str], kind: str) -> str:
         if unexamined := _year_and_number(rest, 1980, 7):
             return unexamined
         return digits if len(digits) == 9 else ""
+    number = digits.lstrip("0")
+    if len(parts) == 1 and len(digits) == 8 and kind[:1] == "A" and digits[0] in "89":
+        return f"19{digits[:2]}0{digits[2:]}"
+    if len(parts) == 1 and len(number) in (6, 7) and len(digits) <= 7 and kind[:1] in ("B", "Y", ""):
+        if int(number) >= 200_000 and (kind or len(number) == 7):
+            return f"{20 if kind[:1] == 'Y' else 10}{number:0>7}"
+        return number.zfill(7) if len(digits) == 7 or (kind and int(number) < 180_000) else ""
     if len(digits) in (7, 9) and len(parts) == 1:
         return digits
     return _year_and_number(parts, 1980, 7)
@@ -189,21 +239,33 @@ def _without_zeros(parts: Sequence[str], kind: str) -> str:
 
 
 def _austrian(parts: Sequence[str], kind: str) -> str:
-    """European patents in Austria have an E: ``E512345``."""
+    """European patents in Austria have an E: ``E512345``. Utility models (``GM 12345``) have a kind code instead."""
+    parts = parts[1:] if parts[0] == "GM" else parts
+    if not parts:
+        return ""
     return f"E{serial}" if parts[0] == "E" and (serial := _digits(parts[1:])) else _without_zeros(parts, kind)
 
 
-def _unchanged(parts: Sequence[str], kind: str) -> str:
-    """Digits after up to two letters (``PI0612345``), or India's form ``1234DE2004``."""
-    if re.fullmatch(r"\d{1,6}[A-Z]{2,3}\d{4}", indian := "".join(parts)):
-        return indian
+def _unchanged(parts: Sequence[str], kind: str, forms: Forms = ()) -> str:
+    """A form of the office (``[forms]`` of offices.toml), else digits after up to two letters (``PI0612345``).
+
+    Eight digits that begin with 0 are filled, as in old lists (``SE00523007C2``).
+    """
+    written = "/".join(parts)
+    for pattern, serial in forms:
+        if found := pattern.fullmatch(written):
+            return serial.format(**found.groupdict() | {"n": int(found["n"])}) if serial and int(found["n"]) else ""
     letters = parts[0] if parts[0].isalpha() and len(parts) > 1 else ""
     digits = _digits(parts[1:] if letters else parts)
+    digits = digits.lstrip("0") if len(digits) == 8 and not letters else digits
     return letters + digits if digits and len(letters) <= 2 and len(digits) <= 15 else ""
 
 
+_BY_FORM: dict[str, Reading] = {office: partial(_unchanged, forms=_FORMS[office]) for office in OFFICES}
+
+
 PUBLICATIONS: dict[str, Reading] = {
-    **dict.fromkeys(OFFICES, _unchanged),
+    **_BY_FORM,
     **dict.fromkeys(("BE", "CA", "CH", "CN", "DD", "ES", "FR", "GB", "NL", "RU", "SU"), _without_zeros),
     "AT": _austrian,
     "US": _united_states,
@@ -260,7 +322,10 @@ def _german_application(parts: Sequence[str], kind: str) -> str:
 
 def _japanese_application(parts: Sequence[str], kind: str) -> str:
     """Four digits of the year and six of the number at all times: ``1998123456``."""
-    year, number = (0, "") if len(parts) == 1 and len(parts[0]) in (8, 9) else _japanese_year(parts, "A")
+    if len(parts) == 1 and len(parts[0]) in (8, 9):
+        return ""
+    (era, year), number = _japanese_year(parts, "A")
+    year += ERAS[era][0] if era and year else 0
     number = number.lstrip("0")
     return f"{year}{number:0>6}" if number and len(number) <= 6 and 1868 <= year <= _LAST_YEAR else ""
 
@@ -273,7 +338,7 @@ def _chinese_application(parts: Sequence[str], kind: str) -> str:
 
 
 APPLICATIONS: dict[str, Reading] = {
-    **dict.fromkeys(OFFICES, _unchanged),
+    **_BY_FORM,
     "US": _us_application,
     "EP": partial(_two_digit_year, width=6),
     "GB": partial(_two_digit_year, width=5),
@@ -297,31 +362,59 @@ class Number:
     @property
     def docdb(self) -> str:
         """``US2007140112A1``."""
-        return self.key + self.kind
+        return self.office + self.serial + self.kind
 
     @property
     def key(self) -> str:
-        """Office and serial, which publications of one application mostly share (``US2007140112``)."""
-        return self.office + self.serial
+        """Office and serial, which publications of one application mostly share (``US2007140112``).
 
+        Japan numbered the documents of 1989 in one series, which was printed as Showa 64 and later as Heisei 1: both
+        have the same key.
+        """
+        return self.office + (_JAPAN_1989.sub("H01", self.serial) if self.office == "JP" else self.serial)
+
+
+_JAPAN_1989 = re.compile("^S64(?=[0-9]+$)")
 
 _CACHED = 1 << 18  # numbers whose readings are cached: records, citations and relations repeat them
+
+_LONGEST = 60  # characters of a number with its remarks, far above the longest in use
+_END = re.compile(
+    r"\s*[(\[;:]|\s*,(?=\s|\D)|\s+[-–—]\s+(?=\D)|\s+(?=[A-Z]{2}[\s-]*\d)"
+    r"|[\s,;:]+[(\[]?(?=(?:\d\d?[./]\d\d?[./]\d{4}|\d{4}[./-]\d\d?[./-]\d\d?)[)\]]?$)"
+)
+"""Marks after which a text may go on after a number: a remark, a date, another number. No mark is within a thousand."""
+_OWN_FORMS = {office: re.compile(pattern) for office, pattern in _DATA["own_forms"].items()}
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _MARKS = re.compile(r"[()\[\]*_\u2010-\u2015\u2212]")
 _KIND = re.compile(r"[A-Z][0-9]?")
-_KIND_AFTER = re.compile(r"(?<=[0-9])[\s\-./]*([A-Z][0-9]?)$")
-_KIND_BEFORE = re.compile(r"[\s\-]*([ABCEUY][0-9]?)[\s\-]+(?=[0-9DHPRS])")
+_KIND_AFTER = re.compile(r"(?<=[0-9])[\s\-./]*(A(?=A$)|[A-Z][0-9]?$)")  # DEPATISnet writes AA for A of Japan and Korea
+_KIND_BEFORE = re.compile(r"[\s\-/]*([ABCEUY][0-9]?)[\s\-/]+(?=[0-9DHPRS])")
+_CHECK_LETTER = re.compile(r"[\s\-]*(1[01][\s\-]*(?:19|20)[0-9]{2}[\s\-]*[0-9]{5}[\s\-]*[P-Y])[\s\-./]*([A-Z][0-9]?)?")
 _SERIAL = re.compile(r"[A-Z0-9\s\-.,/']+")
 _PARTS = re.compile(r"[A-Z]+|[0-9]+")
-_CHECK_DIGIT = re.compile(r"(?<=[0-9])\.[0-9X](?=\s*[A-Z]?[0-9]?$)")
-_BRAZILIAN_CHECK = re.compile(r"(?<=[0-9])-[0-9]$|(?<=(?:1[0-3]|2[0-2]|3[02])20[0-9]{8})[0-9]$")
-_JAPANESE = re.compile(r"(?:JP\s*)?([特実][開表公許願登]|再公?表|登録?実)(?:第|\s)*([平昭大明令]?)(.*)")
-_WEB_ADDRESS = re.compile(
-    r"HTTPS?://\S*(?:/PATENT/|[?&/=]PN(?:=|%3D)|[?&]CC=(?=[A-Z]{2}&NR=))([A-Z]{2})(?:&NR=)?([0-9A-Z]+)\S*"
+_CHECK_DIGIT = re.compile(r"(?<=[0-9])\.[0-9X]\s*$")
+_CHECK_X = re.compile(r"(?<=[0-9])\.X$")
+_JAPANESE = re.compile(
+    r"(?:JP[\s\-]*)?(実用新案登録|登録実用新案|[特実][開表公許願登]|再公?表|登録?実)(?:(?<=表)特許)?(?:第|\s)*([平昭大明令]?)(.*)"
 )
-_NAMED = re.compile(r"(?:PATENT|PUBLICATION|PAT|PUB)\b\.?(?: ?(?:NO|NUMBER|NR)\b\.?)?[ :]*(?=[A-Z]{2}[ \d])")
+_WEB_ADDRESS = re.compile(
+    r"HTTPS?://\S*(?:/PATENT/|[?&/=](?:PN|DOCID)(?:=|%3D)|[?&]CC=(?=[A-Z]{2}&NR=))([A-Z]{2})(?:&NR=)?([0-9A-Z]+)\S*"
+)
+_NAMED = re.compile(
+    r"(?:(U)\.?(S)\b\.?\s*)?(?:(?:PATENT|PAT)\b\.?\s*)?(?:(?:APPLICATION|APPL?)\b\.?\s*(?=PUB))?(?:(?:PUBLICATION|PUBL?)\b\.?\s*)?"
+    r"(?:(?:NUMBER|NR|NO)\b\.?\s*)?:?\s*(?=[A-Z]{2}[ \d]|[0-9])"
+)
+_SERIES_AND_NUMBER = re.compile(r"[0-9]{2}/[0-9]{3},?[0-9]{3}")  # of an application
 _KIND_APART = re.compile(r"(?<=[0-9]) +([A-Z]) ([0-9])$")
+_DATE_AFTER = re.compile(  # Lens, Orbit: CN107823639 A  2018-03-23 [CN107823639]
+    r"(?<=[\s0-9])([A-Z][0-9]?)\s+(?:(?:VOM|OF|DU|DATED)\s+)?"
+    r"(?:(?:1[789]|20)[0-9]{2}(-?)(?:0[1-9]|1[0-2])\2[0-3][0-9]|[0-3]?[0-9]([./])[01]?[0-9]\3(?:1[789]|20)[0-9]{2})"
+    r"(?:\s*\[[A-Z0-9\s]+\])?$"
+)
+# an office in a column of its own, joined with the number: WOPCT/EP02/07746, FR FR2434232
+_TWICE = re.compile(r"(?:(?:WO|PCT)[\s\-/]*(?=WO|PCT)|([A-Z]{2})[\s\-/]*(?=\1[\s\-]*[A-Z]{0,2}[0-9]))+")
 _PCT = re.compile(r"PCT(?![A-Z]{3})")
 _EPODOC_PCT = re.compile(r"WO[\s\-]*((?:19|20)[0-9]{2})[\s\-]*([A-Z]{2})[\s\-]*([0-9]{5,6})[\s\-]*W?")
 
@@ -346,6 +439,20 @@ def key_of(text: str) -> str:
     return number.key if (number := read_number(text)) else ""
 
 
+def read_number_at(
+    text: str, office: str = "", read: Callable[[str, str], Number | None] = read_number
+) -> tuple[Number | None, int]:
+    """Read the longest number at the start of a text, up to a mark that may end it; return also where it ends.
+
+    The rest of the text may be a remark, a date or another number. Without a number the end is 0.
+    """
+    ends = [len(text), *(found.start() for found in _END.finditer(text[: _LONGEST + 1]))]
+    for end in sorted(ends, reverse=True):
+        if end and (number := read(text[:end], office)):
+            return number, len(text[:end].rstrip(" ,;:"))
+    return None, 0
+
+
 @lru_cache(maxsize=_CACHED)
 def read_application(text: str, office: str = "", kind: str = "") -> Number | None:
     """Read an application number. Kind ``W`` marks a PCT application (DOCDB).
@@ -356,19 +463,25 @@ def read_application(text: str, office: str = "", kind: str = "") -> Number | No
 
 
 def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Number | None:
+    if len(text) > _LONGEST and "://" not in text:
+        return None
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).upper().replace("\u2010", "-")
     if not text.isascii():  # Arabic and Persian digits
         text = "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in text)
     if address := _WEB_ADDRESS.fullmatch(text.strip()):
         text = address[1] + address[2]
+    text = _DATE_AFTER.sub(r"\1", text.strip())
     text = _MARKS.sub(" ", text).strip(" .,;:-/\t\n\r'\"")
-    text = _KIND_APART.sub(r" \1\2", _NAMED.sub("", text, count=1) if text.startswith("P") else text)
+    text = _KIND_APART.sub(
+        r" \1\2", _NAMED.sub(r"\1\2", text, count=1) if text[:2] in ("PA", "PU", "US", "U.") else text
+    )
+    text = text[twice.end() :] if (twice := _TWICE.match(text)) else text
     if japanese := _JAPANESE.fullmatch(text):
         name, era, rest = japanese.groups()
         if name.endswith("願") is not (readings is APPLICATIONS):
             return None
         office = "JPWO" if name[0] == "再" else "JP"
-        rest = re.sub("[号號](?:公報)?", " ", rest).strip()
+        rest = re.sub("[号號](?:公報)?", " ", rest).strip().removeprefix("WO")
         kind_of_name = _DATA["japanese_kinds"].get(name, "") if rest[-1:].isdigit() else ""
         text = f"{office}{era.translate(ERA_LETTERS)}{rest}{kind_of_name}"
     if epodoc := _EPODOC_PCT.fullmatch(text):
@@ -376,19 +489,32 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
     if _PCT.match(text):
         return _pct(_PARTS.findall(text[3:])) if _SERIAL.fullmatch(text) else None
     office, rest, written = office.strip().upper(), text, text[:2]
-    if written == office or (written in OFFICES and office not in _DATA["own_letters"]):
+    if home := next((home for home, pattern in _OWN_FORMS.items() if pattern.match(text)), ""):
+        office = home
+    elif written == office or (written in OFFICES and office not in _DATA["own_letters"]):
         office, rest = written, text[2:]
-    if office in _DATA["check_digits"] and readings is APPLICATIONS:
-        rest = _CHECK_DIGIT.sub("", rest)
-    rest, kind = _kind(rest, kind.strip().upper())
-    rest = _BRAZILIAN_CHECK.sub("", rest) if office == "BR" else rest
+    rest, kind = _kind(_CHECK_X.sub(".0", rest), kind.strip().upper(), office)
+    if (checked := _CHECK_DIGIT.sub("", rest)) != rest:  # of an application, which is also the number of a publication
+        if office not in _DATA["check_digits" if readings is APPLICATIONS else "published_as_filed"]:
+            return None
+        rest = checked
+    if readings is PUBLICATIONS and office == "US" and _SERIES_AND_NUMBER.fullmatch(rest.strip()):
+        return None
     parts = _PARTS.findall(rest)
     if office not in OFFICES or not parts or not _SERIAL.fullmatch(rest):
         return None
     if kind == "W" and readings is APPLICATIONS and office != "WO":
         return _pct([office, *parts])
-    serial = readings[office](parts, kind)
+    serial = readings[office](_unfilled(parts) if readings is PUBLICATIONS else parts, kind)
     return Number(office, serial, kind) if serial else None
+
+
+def _unfilled(parts: Sequence[str]) -> Sequence[str]:
+    """Drop the zeros before a number of twelve characters (DEPATISnet: ``00000S602468``), or before letters."""
+    written = "".join(parts)
+    bare = written.lstrip("0")
+    filled = bare != written and (len(written) == 12 or bare[:1].isalpha())
+    return _PARTS.findall(bare) or parts if filled else parts
 
 
 def _pct(parts: Sequence[str]) -> Number | None:
@@ -397,11 +523,14 @@ def _pct(parts: Sequence[str]) -> Number | None:
     return Number("WO", f"{serial[:4]}{parts[0]}{serial[4:]}", "W") if serial else None
 
 
-def _kind(text: str, default: str) -> tuple[str, str]:
+def _kind(text: str, default: str, office: str) -> tuple[str, str]:
     """The text without its kind code, and the code: after the number, before it (``A-10-100907``), or the default."""
+    default = "A" if default == "AA" else default if _KIND.fullmatch(default) else ""
+    if office == "SG" and (singapore := _CHECK_LETTER.fullmatch(text)):
+        return singapore[1], singapore[2] or default
     if after := _KIND_AFTER.search(text):
         return text[: after.start()], after[1]
-    default = default if _KIND.fullmatch(default) else ""
-    if before := _KIND_BEFORE.match(text):
+    before = _KIND_BEFORE.match(text)
+    if before and not (before[1] in "EU" and office in _DATA["letters_in_front"]):
         return text[before.end() :], default or before[1]
     return text, default

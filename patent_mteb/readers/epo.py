@@ -19,7 +19,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.readers.items import Item, Reader, Skipped, without_repeats
 from patent_mteb.readers.publication import Cited, Paragraph, Published, Related, Texts, marked_claims, paragraph_of
-from patent_mteb.readers.values import application, ipc_code, language, publication
+from patent_mteb.readers.values import application, language, publication
 from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, read_bulk, text_at, text_of
 
 FURTHER_CLAIMS = "a further set of claims in the same language (other contracting states)"
@@ -56,8 +56,8 @@ def _document(root: Element, place: str) -> Iterator[Item]:
         date=root.get("date-publ") or text_at(biblio, "B100/B140/date"),
         application=application(text_at(biblio, "B200/B210"), "EP"),
         filed=text_at(biblio, "B200/B220/date"),
-        ipc=list(_classes(biblio)),
-        cpc=[ipc_code(text_of(one)) for one in biblio.iterfind(f"{_CPC}/classification-cpc/text")],
+        ipc=_classes(biblio),
+        cpc=[text_of(one) for one in biblio.iterfind(f"{_CPC}/classification-cpc/text")],
         inventors=[text_at(one, "snm") for one in biblio.iterfind("B700/B720/B721")],
         applicants=[text_at(one, "snm") for path in _APPLICANTS for one in biblio.iterfind(path)],
         cited=[*_searched(biblio), *_in_description(root)],
@@ -87,10 +87,10 @@ def _paragraphs(description: Element) -> list[Paragraph]:
 
 def _classes(biblio: Element) -> Iterator[str]:
     for one in biblio.iterfind("B500/B510EP/classification-ipcr/text"):
-        yield ipc_code(text_of(one))
+        yield text_of(one)
     for one in biblio.iterfind("B500/B510/*"):
         if one.tag in ("B511", "B512", "B513", "B514"):
-            yield ipc_code(text_of(one))
+            yield text_of(one)
 
 
 _GROUPED = re.compile(r"(?<=\d) (?=\d)|(?<=R) (?=E)")

@@ -18,6 +18,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import filterfalse
 from pathlib import Path
 from textwrap import shorten
 from typing import NoReturn
@@ -28,6 +29,7 @@ from patent_mteb.identity import json_digest, version
 from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.categories import is_category
 from patent_mteb.patents.claims import unread_claims
+from patent_mteb.patents.ipc import is_code
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import SCHEMAS, Citation, Patent
 from patent_mteb.readers import Note, Reader, Skipped, enriched, reader_named, recognise
@@ -41,6 +43,7 @@ from patent_mteb.readers.xml import first_root
 _NAME_IT = "name its source ('patent-mteb data import --sources' lists them), or give a column map with --map"
 _ZIP = b"PK"
 _LOCK = "~$"
+_UNREAD_CODE = "an IPC or CPC code cannot be read: stored as written, and not used"
 _HIDDEN = {"Thumbs.db", "desktop.ini", "__MACOSX"}
 _APS = re.compile(rb"^PATN\s*$\s*^WKU ", re.MULTILINE)
 _HEAD = 1 << 12
@@ -501,6 +504,10 @@ def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
                     unreported += 1
                     for what in unread_claims(item):
                         done.notes.setdefault(what, Tally()).add(item.publication_number)
+                    for code in filterfalse(is_code, (*item.ipc, *item.cpc)):
+                        done.notes.setdefault(_UNREAD_CODE, Tally()).add(
+                            f"{item.publication_number}: {shorten(code, 100)}"
+                        )
                 if unreported >= _REPORT_EVERY:
                     tell(unreported)
                     unreported = 0

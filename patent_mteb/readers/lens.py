@@ -12,7 +12,7 @@ from typing import Any
 from patent_mteb.patents.categories import phase_and_origin
 from patent_mteb.readers.items import Item, Reader, Skipped, first_object, read_json_documents
 from patent_mteb.readers.publication import Cited, ClaimText, Paragraph, Published, Related, Texts, unmarked_claims
-from patent_mteb.readers.values import application, ipc_code, language, publication
+from patent_mteb.readers.values import application, language, publication
 from patent_mteb.readers.xml import MalformedError
 
 _Object = Mapping[str, Any]
@@ -71,8 +71,8 @@ def _published(row: _Object, lens_id: str) -> Published:
         application=application(_text(applied, "doc_number"), _text(applied, "jurisdiction"), _text(applied, "kind")),
         filed=_text(applied, "date"),
         family=min((member for member in members if member), default=""),
-        ipc=[ipc_code(_text(one, "symbol")) for one in _list(biblio, "classifications_ipcr", "classifications")],
-        cpc=[ipc_code(_text(one, "symbol")) for one in _list(biblio, "classifications_cpc", "classifications")],
+        ipc=[_text(one, "symbol") for one in _list(biblio, "classifications_ipcr", "classifications")],
+        cpc=[_text(one, "symbol") for one in _list(biblio, "classifications_cpc", "classifications")],
         inventors=[_name(one) for one in _list(biblio, "parties", "inventors")],
         applicants=[_name(one) for one in _list(biblio, "parties", "applicants")],
         cited=[cited for one in _list(biblio, "references_cited", "citations") for cited in _cited(one)],

@@ -18,7 +18,7 @@ from lxml import etree
 from patent_mteb.patents.categories import phase_and_origin
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.publication import Cited, ClaimText, Paragraph, Published, Related, Texts
-from patent_mteb.readers.values import application, ipc_code, publication
+from patent_mteb.readers.values import application, publication
 from patent_mteb.readers.xml import Element, first_root, first_start, read_bulk, text_of
 
 Form = Mapping[str, Any]
@@ -113,9 +113,9 @@ class _Document:
 
     def classes(self, field: str) -> list[str]:
         if "symbol" not in self.form:
-            return [ipc_code(text) for text in self.texts(field)]
+            return self.texts(field)
         parts = ([_text(one, path) for path in self.form["symbol"]] for one in elements(self.root, self.form[field]))
-        return [ipc_code(f"{''.join(symbol[:4])}/{symbol[4]}") for symbol in parts]
+        return [f"{''.join(symbol[:4])}/{symbol[4]}" for symbol in parts]
 
     def related(self, office: str) -> Iterator[Related]:
         for number, at, _, date in self.identifiers("priority"):

@@ -22,7 +22,7 @@ from patent_mteb.patents.categories import phase_and_origin
 from patent_mteb.patents.records import Relation
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.publication import Cited, Published, Related, Texts, printed_paragraph, unmarked_claims
-from patent_mteb.readers.values import CODES, application, claim_numbers, ipc_code, language, publication
+from patent_mteb.readers.values import CODES, application, claim_numbers, language, publication
 from patent_mteb.readers.xml import (
     Element,
     MalformedError,
@@ -183,7 +183,7 @@ def _document(document: Element) -> Published:
         application=application(applied, applied_at, applied_kind),
         filed=filed,
         family=document.get("family-id") or "",
-        ipc=[ipc_code(text_of(one)) for one in ipc],
+        ipc=map(text_of, ipc),
         cpc=[
             _cpc(one)
             for one in _all(biblio, "patent-classifications/patent-classification")
@@ -215,7 +215,7 @@ def _cpc(one: Element) -> str:
     parts = ("section", "class", "subclass", "main-group", "subgroup")
     section, cls, subclass, group, subgroup = (_text(one, part) for part in parts)
     symbol = _text(one, "classification-symbol")
-    return ipc_code(symbol or f"{section}{cls}{subclass}{group}/{subgroup}")
+    return symbol or f"{section}{cls}{subclass}{group}/{subgroup}"
 
 
 _FORMS = ("original", "epodoc", "docdb", "")

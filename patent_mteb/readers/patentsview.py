@@ -17,7 +17,7 @@ import polars as pl
 from patent_mteb.patents.records import Citation, Relation
 from patent_mteb.readers.items import Item, Skipped
 from patent_mteb.readers.publication import NUMBERLESS, UNNAMED, ClaimText, Paragraph, Published, Texts
-from patent_mteb.readers.values import CODES, application, has_digit, ipc_code, publication
+from patent_mteb.readers.values import CODES, application, has_digit, publication
 from patent_mteb.readers.zipped import joined_rows, reader_of_tables, sibling_tables, table, table_name, with_rows
 
 _SECTIONS = {
@@ -94,17 +94,15 @@ def _items(
         filed=row["filing_date"],
         texts=Texts.of("en", row[f"{of}_title"], abstract, claims, paragraphs),
         ipc=_ipc(row["ipc"]),
-        cpc=[ipc_code(one["cpc_group"]) for one in _ordered(row["cpc"], "cpc_sequence")],
+        cpc=[one["cpc_group"] for one in _ordered(row["cpc"], "cpc_sequence")],
     ).items("")
 
 
-def _ipc(found: list[dict[str, str]] | None) -> list[str]:
-    """The IPC codes, some of which have the slash in the subgroup (``/42``)."""
-    codes = []
+def _ipc(found: list[dict[str, str]] | None) -> Iterator[str]:
+    """Yield the IPC codes, some of which have the slash in the subgroup (``/42``)."""
     for one in _ordered(found, "ipc_sequence"):
         section, cls, subclass, group, subgroup = (one[part].strip() for part in _IPC)
-        codes.append(ipc_code(f"{section}{cls}{subclass}{group}/{subgroup.lstrip('/')}"))
-    return codes
+        yield f"{section}{cls}{subclass}{group}/{subgroup.lstrip('/')}"
 
 
 def _applications(path: Path) -> Iterator[Item]:

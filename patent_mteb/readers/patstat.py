@@ -22,6 +22,7 @@ import polars as pl
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import phase_and_origin
+from patent_mteb.patents.ipc import read_codes
 from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguages
 from patent_mteb.readers.items import Item, Skipped
 from patent_mteb.readers.publication import NON_PATENT, UNNAMED, UNPUBLISHED, unread_days
@@ -29,7 +30,6 @@ from patent_mteb.readers.values import (
     application,
     claim_numbers,
     day,
-    ipc_code,
     language,
     publication,
 )
@@ -93,8 +93,8 @@ def _patent(row: dict[str, Any]) -> Iterator[Item]:
         application_date=day(applied.get("appln_filing_date")),
         publication_date=day(row["publn_date"]),
         priority_date=day(applied.get("earliest_filing_date")),
-        ipc=tuple(dict.fromkeys(ipc_code(one["ipc_class_symbol"]) for one in codes)),
-        cpc=tuple(sorted({ipc_code(one["cpc_class_symbol"]) for one in row["cpc"] or ()})),
+        ipc=read_codes(one["ipc_class_symbol"] for one in codes),
+        cpc=tuple(sorted(read_codes(one["cpc_class_symbol"] for one in row["cpc"] or ()))),
         application_number=its,
         languages=TextLanguages(language(title.get("appln_title_lg")), language(abstract.get("appln_abstract_lg"))),
         source="patstat-tables",

@@ -13,6 +13,8 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from patent_mteb.patents.claims import read_claims, referred_claims
+from patent_mteb.patents.ipc import read_codes
+from patent_mteb.patents.numbers import read_application, read_number
 from patent_mteb.patents.records import (
     RELATED_PUBLICATIONS,
     Citation,
@@ -255,7 +257,7 @@ class Related(NamedTuple):
 
 @dataclass
 class Published:
-    """One publication. ``serial``, cited numbers and dates are as written; other fields are normalised."""
+    """One publication. ``serial``, cited numbers, dates and class codes are as written; other fields are normalised."""
 
     source: str
     office: str
@@ -266,8 +268,8 @@ class Published:
     filed: str = ""
     family: str = ""
     texts: Texts = field(default_factory=Texts)
-    ipc: Sequence[str] = ()
-    cpc: Sequence[str] = ()
+    ipc: Iterable[str] = ()
+    cpc: Iterable[str] = ()
     inventors: Sequence[str] = ()
     applicants: Sequence[str] = ()
     cited: Iterable[Cited] = ()
@@ -287,6 +289,10 @@ class Published:
         yield self._patent(number, related, fields)
         if not reads(self.serial, self.office, self.kind):
             notes.insert(0, UNREAD)
+        named = [(self.application, "application"), *((one.number, one.kind) for one in related)]
+        for text, kind in dict.fromkeys(named):
+            if text and not (read_number if kind in RELATED_PUBLICATIONS else read_application)(text):
+                yield Note(UNREAD, f"{number}, {kind}: {text}")
         if not any(fields.get(name) for name in ("title", "abstract", "claims", "paragraphs")):
             notes.append("a document without any text")
         yield from (Note(note, number) for note in notes)
@@ -313,8 +319,8 @@ class Published:
             application_date=filed,
             publication_date=day(self.date),
             priority_date=min([*(date for date, _ in earlier), *filter(None, [filed])], default=None),
-            ipc=tuple(dict.fromkeys(filter(None, self.ipc))),
-            cpc=tuple(dict.fromkeys(filter(None, self.cpc))),
+            ipc=read_codes(self.ipc),
+            cpc=read_codes(self.cpc),
             inventors=tuple(filter(None, self.inventors)),
             applicants=tuple(dict.fromkeys(filter(None, self.applicants))),
             application_number=self.application,

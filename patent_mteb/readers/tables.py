@@ -20,6 +20,7 @@ from typing import Any, get_type_hints
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import phase_and_origin
 from patent_mteb.patents.claims import split_claims
+from patent_mteb.patents.ipc import read_codes
 from patent_mteb.patents.numbers import Number, read_application, read_number
 from patent_mteb.patents.records import (
     RELATED_PUBLICATIONS,
@@ -154,6 +155,7 @@ class _TableReader:
         lists: dict[str, tuple[Any, ...]] = {
             name: tuple(dict.fromkeys(filter(None, self._list(row, columns[name])))) for name in LISTS & columns.keys()
         }
+        lists |= {name: read_codes(self._classes(row, columns[name])) for name in {"ipc", "cpc"} & columns.keys()}
         return {**lists, "labels": tuple(self._labels(row))}
 
     def _items(self, place: str, row: Mapping[str, Any]) -> Iterator[Item]:
@@ -258,6 +260,11 @@ class _TableReader:
         empty = [""] if len(cells) > 1 else []
         texts = [text for value in cells for text in listed(value, column.separator) or empty]
         return [column.values.get(text, "") if column.values is not None else text for text in texts]
+
+    def _classes(self, row: Mapping[str, Any], column: Column) -> list[str]:
+        """The texts of a cell of class codes; a comma, which a list in one subclass has, separates none."""
+        marks = [mark for mark in column.separator if "," not in mark]
+        return self._list(row, replace(column, separator=(*(marks or ["\n"]),)))
 
     def _publications(self, row: Mapping[str, Any]) -> dict[str, str]:
         """The numbers of a row, the first of its first filled column first, each in that ``cell`` or in the ``row``."""

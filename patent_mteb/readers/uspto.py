@@ -23,7 +23,7 @@ from patent_mteb.readers.publication import (
     marked_claims,
     paragraph_of,
 )
-from patent_mteb.readers.values import CODES, application, ipc_code, language, publication
+from patent_mteb.readers.values import CODES, application, language, publication
 from patent_mteb.readers.xml import Element, first_root, read_bulk, text_at, text_of
 
 
@@ -123,14 +123,14 @@ def _classes(biblio: Element, path: str) -> list[str]:
     codes = []
     for one in biblio.iterfind(path):
         section, cls, subclass, group, subgroup = (text_at(one, part) for part in parts)
-        codes.append(ipc_code(f"{section}{cls}{subclass}" + (f"{group}/{subgroup}" if group else "")))
+        codes.append(f"{section}{cls}{subclass}" + (f"{group}/{subgroup}" if group else ""))
     return codes
 
 
 def _old_classes(biblio: Element) -> list[str]:
     """The IPC codes of 2005, before the eighth edition of the IPC."""
     tags = ("main-classification", "further-classification")
-    return [ipc_code(text_of(one)) for one in biblio.iterfind("classification-ipc/*") if one.tag in tags]
+    return [text_of(one) for one in biblio.iterfind("classification-ipc/*") if one.tag in tags]
 
 
 _INVENTORS = ("us-parties/inventors/inventor", "parties/applicants/applicant[@app-type='applicant-inventor']")
@@ -216,8 +216,8 @@ def _columns(code: str) -> str:
         digits = code[4:].strip()
         group, subgroup = digits[:-2], digits[-2:]
     if group.isdigit() and subgroup.isdigit():
-        return ipc_code(f"{subclass}{group}/{subgroup}")
-    return " ".join(code.split())
+        return f"{subclass}{group}/{subgroup}"
+    return code
 
 
 def _patdoc_cited(root: Element) -> Iterator[Cited]:
@@ -269,7 +269,7 @@ def _application_of_2001(root: Element) -> Published:
             [_claim_of_2001(claim) for claim in root.iterfind("subdoc-claims/claim")],
             _paragraphs_of_2001(root),
         ),
-        ipc=[ipc_code(text_of(one)) for one in biblio.iterfind("technical-information/classification-ipc/*/ipc")],
+        ipc=[text_of(one) for one in biblio.iterfind("technical-information/classification-ipc/*/ipc")],
         inventors=[_name(one, *_NAME_OF_2001) for one in biblio.iterfind("inventors/*")],
         applicants=[_name(one, *_NAME_OF_2001) for one in biblio.iterfind("assignee")],
         related=_related_of_2001(biblio),

@@ -30,7 +30,7 @@ from patent_mteb.readers.publication import (
     unmarked_claims,
 )
 from patent_mteb.readers.uspto import not_utility
-from patent_mteb.readers.values import CODES, application, flat, has_digit, ipc_code, publication
+from patent_mteb.readers.values import CODES, application, flat, has_digit, publication
 from patent_mteb.readers.xml import MalformedError
 
 _Object = Mapping[str, Any]
@@ -113,8 +113,8 @@ def _search_items(row: _Object, place: str) -> Iterator[Item]:
         filed=_text(row, "applicationFilingDate", "app_filing_date"),
         family=family if _DOCDB_FAMILY.fullmatch(family) else "",
         texts=texts,
-        ipc=_codes(_all(row, "ipcCodeFlattened", "intl_class_issued", "ipc_code")),
-        cpc=_codes(_all(row, "cpcInventiveFlattened", "cpcInventive") + _all(row, "cpcAdditionalFlattened"))
+        ipc=_all(row, "ipcCodeFlattened", "intl_class_issued", "ipc_code"),
+        cpc=_all(row, "cpcInventiveFlattened", "cpcInventive") + _all(row, "cpcAdditionalFlattened")
         or _joined_codes(row, "cpc_inventive") + _joined_codes(row, "cpc_additional"),
         inventors=[" ".join(reversed(name.split("; "))) for name in _all(row, "inventorsName", "inventors.name")],
         applicants=_all(row, "applicantName", "applicants.name", "applicant_names")
@@ -127,13 +127,9 @@ def _search_items(row: _Object, place: str) -> Iterator[Item]:
         yield Note(_CHARACTER_RECOGNITION, published.number)
 
 
-def _codes(texts: list[str]) -> list[str]:
-    return [ipc_code(code) for text in texts for code in text.split(";")]
-
-
 def _joined_codes(row: _Object, name: str) -> list[str]:
     parts = (_all(row, f"{name}.cpc_{part}") for part in ("class", "subclass"))
-    return [ipc_code("".join(both)) for both in zip(*parts, strict=False)]
+    return ["".join(both) for both in zip(*parts, strict=False)]
 
 
 def _paragraphs(row: _Object) -> Iterator[Paragraph]:
@@ -203,7 +199,7 @@ def _wrapper_items(row: _Object, place: str) -> Iterator[Item]:
             application=number,
             filed=_text(meta, "filingDate"),
             texts=Texts.of("en", _text(meta, "inventionTitle"), "", [], ()),
-            cpc=[ipc_code(code) for code in _all(meta, "cpcClassificationBag")],
+            cpc=_all(meta, "cpcClassificationBag"),
             inventors=_all(meta, "inventorBag.inventorNameText"),
             applicants=_all(meta, "applicantBag.applicantNameText", "applicantBag.applicant", "firstApplicantName"),
             related=related,

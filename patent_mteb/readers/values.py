@@ -146,19 +146,19 @@ def dates_within(text: str) -> list[str]:
     return _DATE_WITHIN.findall(text)
 
 
-_CODE = re.compile(r"([A-HY]\s?\d\d\s?[A-Z])\s*(\d{1,4})\s*/\s*(\d{2,6})")
-
-
-def ipc_code(text: str) -> str:
-    """Return an IPC or CPC code without the spaces of fixed columns and qualifiers; other text is only trimmed."""
-    match = _CODE.search(text)
-    return f"{match[1].replace(' ', '')}{int(match[2])}/{match[3]}" if match else " ".join(text.split())
-
-
 def language(text: str | None) -> str:
-    """Return the ISO 639-1 code of a language (``EN``, ``en``), empty if it is unknown (``xx``)."""
-    code = (text or "").strip().lower()[:2]
-    return "" if code == "xx" or not code.isalpha() else code
+    """Return the ISO 639-1 code of a language by its code of two or three letters, or its English name.
+
+    It is empty if the language is unknown, or is "another" in the sense of the EPO (``ol``).
+    """
+    code = re.split(r"[-_ ]", (text or "").strip().lower())[0]
+    return _LANGUAGE_CODES.get(code, code if len(code) == 2 and code.isascii() and code.isalpha() else "")
+
+
+_LANGUAGE_CODES: dict[str, str] = {
+    name: line.split()[0] for line in CODES["languages"].splitlines() for name in line.split()
+}
+_LANGUAGE_CODES |= dict.fromkeys(CODES["no_language"].split(), "")
 
 
 _NO_DATE = {"", "0", "00000000", "0000-00-00", "99991231", "9999-12-31"}
@@ -226,10 +226,10 @@ def read_date(value: Any, forms: Sequence[str] = (), order: str = "") -> dt.date
         return _plausible(date.replace(year=date.year - century))
     if _SIX_DIGITS.fullmatch(text) and not order:
         raise ValueError(f"'{text}' is ambiguous: a map can set its form, such as date = '%y%m%d'")
-    if found := _SLASHED.fullmatch(text):
+    if (found := _SLASHED.fullmatch(text)) and (order == "year" or not 0 < int(found[1]) <= 31):
+        return _plausible(dt.date(_year(found[1]), int(found[2]), int(found[3])))
+    if found:
         first, second, year = int(found[1]), int(found[2]), _year(found[3])
-        if order == "year" and len(found[3]) == 2:
-            return _plausible(dt.date(_year(found[1]), second, int(found[3])))
         if first > 12 >= second or first == second or (order == "day" and second <= 12):
             return _plausible(dt.date(year, second, first))
         if second > 12 >= first or (order == "month" and first <= 12):
@@ -274,17 +274,16 @@ def needs_order(value: Any) -> bool:
 def day_order(values: Iterable[Any]) -> str:
     """Return the order of the dates of a column, empty if it is unclear.
 
-    It is ``day``, ``month`` or, with years of two digits, ``year``: the first number with slashes; or the only form
-    that all six digits can have.
+    It is ``day``, ``month`` or ``year``, the first with slashes, or the only form that all six digits can have.
     """
     texts = [text for value in values if needs_order(value) for text in [text_of(value)]]
     if six := [text for text in texts if _SIX_DIGITS.fullmatch(text)]:
         forms = [form for form in _FORMS_OF_SIX if all(_of_form(text, [form]) for text in six)]
         return forms[0] if len(forms) == 1 else ""
     found = [match for text in texts if (match := _SLASHED.fullmatch(text))]
+    if any(not 0 < int(match[1]) <= 31 for match in found):
+        return "year" if all(len(match[3]) == 2 for match in found) else ""
     day, month = (any(int(match[n]) > 12 for match in found) for n in (1, 2))
-    if any(int(match[1]) > 31 for match in found):  # 98/04/25
-        return "year" if all(len(match[3]) == 2 and int(match[2]) <= 12 for match in found) else ""
     return "" if day == month else "day" if day else "month"
 
 

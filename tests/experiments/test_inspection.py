@@ -104,12 +104,12 @@ def test_letters_and_twins_are_counted():
         Patent("US1000001B2", "F1", "Pump", "A pump."),
         Patent("US1000002B2", "F2", "pump", "A  PUMP."),
         Patent("US1000003B2", "F3", "Other", "Other."),
-        Patent("case 17", "F4"),
+        Patent("case 17", "F4", ipc=("A61K31/505", "mechanical"), cpc=("2B003AA01",)),
     ]
     edges = [Citation("US1000002B2", "US1000003B2"), Citation("US1000003B2", "US1000001B2")]
     found = inspection.inspect(Collection(patents, edges, families={"EP9999999A1": "F1"}), 0)
     assert found.twins == inspection.Twins(groups=1, publications=2, families=2, citing=1)
-    assert (found.unreadable, found.members_without_record) == (1, 1)
+    assert (found.unreadable, found.unreadable_codes, found.members_without_record) == (1, 2, 1)
 
 
 def test_each_rule_of_joined_families_is_counted():

@@ -35,7 +35,7 @@ PLAIN = {
     "title": ["Pump", "Seal", "Rotor"],
     "abstract": ["A pump.", "A seal for pumps.", "A rotor."],
     "depends_on": [[[], [1]], [[]], [[]]],
-    "ipc": [["F04B 1/00", "F04B 3/00"], ["F16J 15/00"], ["F04D 29/00"]],
+    "ipc": [["F04B1/00", "F04B3/00"], ["F16J15/00"], ["F04D29/00"]],
     "publication_date": ["2018-11-13", "2019-01-02", "2015-04-07"],
     "family_id": ["F1", "F2", "F3"],
     "cited": ["US10123456B2 US9000001B2", "US10123456B2 EP3456789A1", "EP3456789A1 US9000001B2"],
@@ -734,7 +734,7 @@ WRITTEN = {
     "特開平9-508542": "JPH09508542A",
     "特表2019-512345": "JP2019512345A",
     "再表2019/123456": "JPWO2019123456A1",
-    "特許第6543210号": "JP6543210",
+    "特許第6543210号": "JP6543210B",
     "実登3212345": "JP3212345U",
     "KR 10-2019-0012345 A": "KR20190012345A",
     "KR101234567B1": "KR101234567B1",
@@ -781,7 +781,6 @@ for written, normal in WRITTEN.items():
     case(shown, text(table("Publication Number,Title", [written, "Pump"])), only={"publication_number": [normal]})
 for written in (
     "US10123456B2 (13.11.2018)",
-    "US10123456B2 2018-11-13",
     "US10123456B2 (expired)",
     "US10123456B2 - see also EP3456789A1",
     "US 10,123,456 B2, withdrawn",
@@ -792,6 +791,11 @@ for written in (
         "a remark after a number is removed",
         only={"publication_number": ["US10123456B2", "US9000001B2"]},
     )
+case(
+    "a date after the number: US10123456B2 2018-11-13",
+    text(table("Publication Number,Title", ["US10123456B2 2018-11-13", "Pump"])),
+    only={"publication_number": ["US10123456B2"]},
+)
 case(
     "a link in Markdown",
     text(table("Publication Number,Title", ["[US10123456B2](https://example.org)", "Pump"])),
@@ -1026,7 +1030,7 @@ for name, mark in (
         ),
         only={
             "cited": ["US10123456B2 US9000001B2", "US10123456B2 EP3456789A1", "US9000001B2 EP3456789A1"],
-            "ipc": [["F04B 1/00", "F04B 3/00"], ["F04D 29/00"]],
+            "ipc": [["F04B1/00", "F04B3/00"], ["F04D29/00"]],
         },
     )
 case("blanks between cited numbers", cells_of("Cited Patents", ["US9000001B2 EP3456789A1", "US9000001B2", ""]))
@@ -1353,7 +1357,7 @@ EXPORTED = {
     "publication_number": ["US10123456B2"],
     "publication_date": ["2018-11-13"],
     "priority_date": ["2015-01-02"],
-    "ipc": [["F04B 1/00", "F04B 3/00"]],
+    "ipc": [["F04B1/00", "F04B3/00"]],
     "applicants": [["ACME"]],
     "inventors": [["DOE J", "ROE J"]],
 }
@@ -1481,7 +1485,7 @@ exported(
     "DEPATISnet",
     "Treffer,Veröffentlichungsnummer,Anmeldedatum,Veröffentlichungsdatum,Titel,Anmelder/Inhaber,Erfinder,IPC-Hauptklasse",
     ["1", "US000010123456B2", "13.11.2016", "13.11.2018", "[DE] Pump", "ACME", "DOE J; ROE J", "F04B 1/00"],
-    "languages before a text removed", as_text=";", ipc=[["F04B 1/00"]], priority_date=None, source="depatisnet",
+    "languages before a text removed", as_text=";", ipc=[["F04B1/00"]], priority_date=None, source="depatisnet",
 )  # fmt: skip
 exported(
     "USPTO Patent Public Search",

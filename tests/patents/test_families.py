@@ -197,6 +197,9 @@ def _alone(*numbers: str, **fields: str) -> list[Patent]:
         ("WO2019123456A1", "WO2019123456A8", True),
         ("DE102006031298A1", "DE102006031298B4", True),
         ("DE60012345D1", "DE60012345T2", True),
+        ("DE112014001234T5", "DE112014001234B4", True),  # the German text of a PCT application, and its patent
+        ("SE9812345L", "SE9812345D0", True),
+        ("NO20051234D0", "NO20051234A", True),
         ("US2013000001A1", "US2013000001A9", True),
         ("US8930553B2", "US8930553C1", True),
         ("US8930553B2", "USD930553S1", False),

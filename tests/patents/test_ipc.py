@@ -37,6 +37,16 @@ FORMS = {
     "H04L 20060101": ("H", "H04", "H04L", None, None),
     "A61": ("A", "A61", None, None, None),
     "a": ("A", None, None, None, None),
+    "A61K31/505[I,2006.01]": ("A", "A61", "A61K", "A61K31", "A61K31/505"),
+    "G06F 17/30 (2006.01.01)": ("G", "G06", "G06F", "G06F17", "G06F17/30"),
+    "H04L 67/10 (2013.01 EP US)": ("H", "H04", "H04L", "H04L67", "H04L67/10"),
+    "A61K   9/08        20060101C I20051008RMEP        ": ("A", "A61", "A61K", "A61K9", "A61K9/08"),
+    "A61K 9:08": ("A", "A61", "A61K", "A61K9", "A61K9/08"),  # an indexing code, until 2005
+    "A61K0031-505": ("A", "A61", "A61K", "A61K31", "A61K31/505"),  # STN
+    "G06K000701": ("G", "G06", "G06K", "G06K7", "G06K7/01"),  # Derwent
+    "G06F 9/00,330@A": ("G", "G06", "G06F", "G06F9", "G06F9/00"),  # FI
+    "G06F21 /20 144C": ("G", "G06", "G06F", "G06F21", "G06F21/20"),  # FI in PATSTAT
+    "F16K1/00A": ("F", "F16", "F16K", "F16K1", "F16K1/00"),
 }
 
 
@@ -94,6 +104,50 @@ def test_codes_at_keeps_the_order_and_counts_what_it_cannot_use():
 def test_codes_at_refuses_an_unknown_level():
     with pytest.raises(ValueError, match="unknown level 'class'"):
         ipc.codes_at([], "class")
+
+
+@pytest.mark.parametrize(
+    ("field", "codes"),
+    [
+        ("A61K 31/505, 31/506; C07D 401/14", "A61K31/505 A61K31/506 C07D401/14"),
+        ("A61K 31/505, 9/08 // C07D 401/14, (A61K 31/505, 31:415)", "A61K31/505 A61K9/08 C07D401/14 A61K31/415"),
+        ("Int.Cl.7 H01L 21/00", "H01L21/00"),
+        ("(51) Int. Cl.⁶ : A61K 31/505 A61P 35/00", "A61K31/505 A61P35/00"),
+        ("(IPC1-7): A61K31/505; A61K9/08", "A61K31/505 A61K9/08"),
+        ("ICM A61K031-505 ICS A61K009-08", "A61K31/505 A61K9/08"),
+        ("A61K 31/505 (2006.01) I, A61P 35/00 (2006.01) I", "A61K31/505 A61P35/00"),
+        ("H01L21/302,101@C,F16K3/02B", "H01L21/302 F16K3/02"),
+        ("F04B1/00@A,F04B3/00@B", "F04B1/00 F04B3/00"),
+        ("G06K0019073 | G06K000701 | H04B00013883", "G06K19/073 G06K7/01 H04B1/3883"),
+        ("F16H 1/28 - Toothed gearings", "F16H1/28"),
+        ("Ａ６１Ｋ３１／５０５", "A61K31/505"),
+        ("A61K31/505\nA61K31/505", "A61K31/505"),
+        ("", ""),
+    ],
+)
+def test_a_field_may_have_several_codes(field, codes):
+    assert ipc.read_codes([field]) == tuple(codes.split())
+    assert all(map(ipc.is_code, codes.split()))
+
+
+@pytest.mark.parametrize(
+    ("field", "codes", "unread"),
+    [
+        ("A61K 31/505; 514/256", ["A61K31/505"], ["514/256"]),  # a US class is no group of A61K
+        ("G06F17/30T2P4", [], ["G06F17/30T2P4"]),  # ECLA
+        ("2B003AA01", [], ["2B003AA01"]),  # an F-term
+        ("A61F 2/6, A61F 2/07 and more", [], ["A61F 2/6", "A61F 2/07 and more"]),
+        ("mechanical", [], ["mechanical"]),
+    ],
+)
+def test_what_is_no_code_in_a_field_stays_to_be_counted(field, codes, unread):
+    found = ipc.read_codes([field])
+    assert [code for code in found if ipc.is_code(code)] == codes
+    assert [code for code in found if not ipc.is_code(code)] == unread
+
+
+def test_a_long_field_is_read_in_linear_steps():
+    assert ipc.read_codes([" " * 300_000, "(" * 300_000, "A61K 31/505, " * 30_000]) == ("A61K31/505",)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the folder with real patents is not here")

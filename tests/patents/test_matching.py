@@ -64,6 +64,20 @@ def test_a_small_world(by):
     assert report.links == len(links) == report.matched - report.duplicates
 
 
+def test_a_number_that_fits_records_of_two_series_is_matched_by_neither():
+    records = Collection([Patent("JP3123456B2", "b"), Patent("JP3123456U", "u"), Patent("JPH07123456A", "a")])
+    expected = {
+        "JP3123456": "",  # a patent or a utility model
+        "特許第3123456号": "JP3123456B2",
+        "実用新案登録第3123456号": "JP3123456U",
+        "特公平7-123456": "",  # not the unexamined document with the same number
+        "JP 7-123456": "JPH07123456A",
+    }
+    for cited, record in expected.items():
+        links, _ = match([Citation("JP3123456U" if record != "JP3123456U" else "JPH07123456A", cited)], records, "kind")
+        assert [link.cited for link in links] == [record] * bool(record), cited
+
+
 def test_dropped_citations_are_counted_and_the_best_category_stays():
     citations = [
         Citation("EP1000000B1", "US8930553B2", "A", claims=(3,), passages=("p. 1",), phase="search"),

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patent_mteb.patents.numbers import Number, read_application, read_number
+from patent_mteb.patents.numbers import Number, read_application, read_number, read_number_at
 from patent_mteb.sample import load
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -101,6 +101,81 @@ PUBLISHED = [
     ("PA04001234", "MX", "A", "MXPA04001234A"),
     ("TWI234567B", "", "", "TWI234567B"),
     ("US-1-A1", "", "", "US1A1"),
+    # Singapore since 2014 (EPO, Asian patent information, 14 March 2014): a check letter, P to Y
+    ("SG11201803052QA", "", "", "SG11201803052QA"),
+    ("SG-11201803052Q-A", "", "", "SG11201803052QA"),
+    ("SG 10201300005Y", "", "", "SG10201300005Y"),
+    ("SG 10201401234X A", "", "", "SG10201401234XA"),
+    ("SG186842A1", "", "", "SG186842A1"),
+    # India (EPO, Numbering system - India): one form for the spellings of the office, CAS, Google and DOCDB
+    ("IN 1671/KOLNP/2003 A", "", "", "IN2003KN01671A"),
+    ("1671/KOL-NP/2003", "", "", "IN2003KN01671"),
+    ("IN1604DELNP2013A", "", "", "IN2013DN01604A"),
+    ("IN3104DEN2014A", "", "", "IN2014DN03104A"),
+    ("IN 2007MU00001 A", "", "", "IN2007MU00001A"),
+    ("IN/PCT/2002/00123/DEL", "", "", "IN2002DN00123"),
+    ("IN 1234/DEL/2004", "", "", "IN2004DE01234"),
+    ("IN201641012345A", "", "", "IN201641012345A"),
+    # DEPATISnet: twelve places filled with zeros
+    ("EP000001234567A1", "", "", "EP1234567A1"),
+    ("US020170285092A1", "", "", "US2017285092A1"),
+    ("WO002006095001A1", "", "", "WO2006095001A1"),
+    ("JP002011251389A", "", "", "JP2011251389A"),
+    ("JP00000S602468B2", "", "", "JPS602468B2"),
+    ("JP08007001AA", "", "", "JPH087001A"),
+    ("IT000001259603B", "", "", "IT1259603B"),
+    ("ITVR0020130124A", "", "", "ITVR20130124A"),
+    ("AR000000071041A1", "", "", "AR071041A1"),
+    ("BR000PI0507004A", "", "", "BRPI0507004A"),
+    ("MX00PA05006297A", "", "", "MXPA05006297A"),
+    ("GE00P200503700B", "", "", "GEP20053700B"),
+    ("SE00523007C2", "", "", "SE523007C2"),
+    # Japanese grants filled to eight digits; names and eras as printed
+    ("JP04219000B2", "", "", "JP4219000B2"),
+    ("JP03212345U", "", "", "JP3212345U"),
+    ("JP05142789A", "", "", "JPH05142789A"),
+    ("特公平7-123456", "", "", "JPH07123456B"),
+    ("特許第3123456号", "", "", "JP3123456B"),
+    ("実公平7-12345", "", "", "JPH0712345Y"),
+    ("登録実用新案第3123456号", "", "", "JP3123456U"),
+    ("再公表特許WO2004/012345", "", "", "JPWO2004012345A1"),
+    ("JP S64-4995 B2", "", "", "JPS644995B2"),
+    ("JP H01-4995 B2", "", "", "JPH014995B2"),
+    ("JP HEI 3-53606 A", "", "", "JPH0353606A"),
+    # check digits, national parts of European patents, offices of their own forms
+    ("DE 10 2007 056 527.8", "", "", "DE102007056527"),
+    ("BR 10 2012 012345 6 A2", "", "", "BR102012012345A2"),
+    ("BR1020120123456A2", "", "", "BR102012012345A2"),
+    ("PI 0507004-8 A2", "", "", "BRPI0507004A2"),
+    ("SE 9812345-6 A", "", "", "SE9812345A"),
+    ("DK/EP 1234567 T3", "", "", "DK1234567T3"),
+    ("NO/EP2345678B1", "", "", "NO2345678B1"),
+    ("DK PA 2005 01234", "", "", "DK200501234"),
+    ("MX/a/2008/001234", "", "", "MX2008001234A"),
+    ("PA/a/2004/001234", "", "", "MXPA04001234"),
+    ("CL 1234-2004", "", "", "CL2004001234"),
+    ("CL202101234", "", "", "CL2021001234"),
+    ("EA12345B1", "", "", "EA012345B1"),
+    ("AT E 512345", "", "", "ATE512345"),
+    ("AT GM 12345 U1", "", "", "AT12345U1"),
+    ("GE U 2005 1210", "", "", "GEU20051210"),
+    ("IT102017000012345", "", "", "IT201700012345"),
+    ("CW2015000001A1", "", "", "CW2015000001A1"),
+    # Derwent, Lens, Orbit, US texts, web addresses
+    ("KR832860-B1", "", "", "KR100832860B1"),
+    ("KR488013-Y1", "", "", "KR200488013Y1"),
+    ("KR99085154-A", "", "", "KR19990085154A"),
+    ("EP 1357170 B9 20061018", "", "", "EP1357170B9"),
+    ("EP 1 234 567 A1 vom 28.08.2002", "", "", "EP1234567A1"),
+    ("CN107823639         A  2018-03-23 [CN107823639]", "", "", "CN107823639A"),
+    ("U.S. Pat. No. 6,123,456", "", "", "US6123456"),
+    ("U.S. Patent Application Publication No. 2007/0123456", "", "", "US2007123456"),
+    ("US49033E1", "", "", "USRE49033E1"),
+    ("US000000024087E", "", "", "USRE24087E"),
+    ("FR FR2434232", "", "", "FR2434232"),
+    ("WOPCT/EP02/07746", "", "", "WO2002EP007746W"),
+    ("PCT/US1999/9417", "", "", "WO1999US009417W"),
+    ("https://patentscope.wipo.int/search/en/detail.jsf?docId=WO2006095001", "", "", "WO2006095001"),
 ]
 
 FILED = [
@@ -151,6 +226,19 @@ NEITHER = [
     ("US", ""),
     ("PCTX", ""),
     ("not a number", "EP"),
+    # applications, which have a check digit after a point, or the series of the USPTO
+    ("GB0012345.6", ""),
+    ("CN 200810012345.6", ""),
+    ("CN 2015 2 0123456.X", ""),
+    ("EP15712345.6", ""),
+    ("US 15/123,456", ""),
+    # ambiguous: a grant filled with a zero or a document of an imperial year; two years; a type of grant
+    ("JP05012345B2", ""),
+    ("JP03123456U", ""),
+    ("JP07123456", ""),
+    ("CL 1999-2004", ""),
+    ("KR185000-B1", ""),
+    ("US" + "1" * 61, ""),
 ]
 
 
@@ -159,7 +247,7 @@ def test_publication_numbers(text, office, kind, expected):
     number = read_number(text, office, kind)
     assert number is not None
     assert number.docdb == expected
-    assert number.docdb == number.key + number.kind == number.office + number.serial + number.kind
+    assert number.docdb == number.office + number.serial + number.kind
     assert read_number(expected) == number
 
 
@@ -176,15 +264,90 @@ def test_invalid_numbers_are_none(text, office):
     assert read_number(text, office, "A1" if office in ("US", "WO", "JP") else "") is None
 
 
+def test_the_two_years_of_1989_in_japan_are_one_series():
+    printed, corrected, christian = map(read_number, ("特公昭64-4995", "特公平1-4995", "JP1989-004995B2"))
+    assert printed and corrected and christian
+    assert printed.key == corrected.key == christian.key == "JPH014995"
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "rest"),
+    [
+        ("US10000001B2, US10000002B2, US10000004B2", "US10000001B2", ", US10000002B2, US10000004B2"),
+        ("US 7,123,456, 7,123,457", "US7123456", ", 7,123,457"),
+        ("US10000001B2 (Smith)", "US10000001B2", " (Smith)"),
+        ("EP 1234567 EP 1234568", "EP1234567", " EP 1234568"),
+        ("EP680812 (A1)", "EP0680812A1", ""),
+        ("US10000001B2; " + "x" * 1_000_000, "US10000001B2", "; " + "x" * 1_000_000),
+        ("US 7,123,456,789", "", "US 7,123,456,789"),
+        ("US 2005 lamp", "", "US 2005 lamp"),
+        ("", "", ""),
+    ],
+)
+def test_a_number_at_the_start_of_a_text(text, number, rest):
+    read, end = read_number_at(text)
+    assert (read.docdb if read else "", text[end:]) == (number, rest)
+
+
 @st.composite
 def numbers(draw: st.DrawFn) -> tuple[str, str, str]:
-    office = draw(st.sampled_from(sorted({"US", "EP", "WO", "JP", "KR", "DE", "CN", "MX", "IN", "AU"})))
+    office = draw(
+        st.sampled_from(
+            sorted(
+                [
+                    "US",
+                    "EP",
+                    "WO",
+                    "JP",
+                    "KR",
+                    "DE",
+                    "CN",
+                    "MX",
+                    "IN",
+                    "AU",
+                    "SG",
+                    "BR",
+                    "CL",
+                    "SE",
+                    "DK",
+                    "AR",
+                    "EA",
+                    "GE",
+                    "IT",
+                    "AT",
+                ]
+            )
+        )
+    )
     groups = draw(st.lists(st.text("0123456789", min_size=1, max_size=8), min_size=1, max_size=3))
-    front = draw(st.sampled_from(["", "", "", "D", "RE", "H", "S", "P", "PA", "A-", "10-", "2004", "1998/", "PCT/EP"]))
+    front = draw(
+        st.sampled_from(
+            [
+                "",
+                "",
+                "",
+                "D",
+                "RE",
+                "H",
+                "S",
+                "P",
+                "PA",
+                "PI",
+                "EP",
+                "A-",
+                "10-",
+                "2004",
+                "1998/",
+                "PCT/EP",
+                "/a/2008/",
+                "0000",
+            ]
+        )
+    )
     return (
         front + draw(st.sampled_from(["", "-", "/", " ", ",", "."])).join(groups),
         office,
-        draw(st.sampled_from(["", "A", "A1", "B2", "U", "00"])),
+        draw(st.sampled_from(["", "A", "A1", "B2", "U", "E1", "Y", "00"])),
     )
 
 

@@ -134,6 +134,21 @@ def test_a_note_counts_all_cases(tmp_path):
     assert (found.count, len(found.examples)) == (4, 1), "four columns are named in one line"
 
 
+def test_class_codes_that_cannot_be_read_are_counted(tmp_path):
+    header = ("publication_number", "ipc", "cpc")
+    rows = [
+        ("US10000001B2", "A61K 31/505, 31/506", "H01L21/302,101@C"),
+        ("US10000002B2", "mechanical; F04B 1/00", "514/256"),
+    ]
+    import_files([csv_of(tmp_path / "list.csv", header, *rows)], tmp_path / "R")
+    one, other = sorted(read_records(tmp_path / "R" / "patents", Patent), key=lambda patent: patent.publication_number)
+    assert (one.ipc, one.cpc) == (("A61K31/505", "A61K31/506"), ("H01L21/302",))
+    assert (other.ipc, other.cpc) == (("mechanical", "F04B1/00"), ("514/256",))
+    (account,) = read_accounts(tmp_path / "R").values()
+    (tally,) = [tally for what, tally in account.notes.items() if "IPC or CPC code" in what]
+    assert (tally.count, tally.examples) == (2, ["US10000002B2: mechanical", "US10000002B2: 514/256"])
+
+
 def test_sources_are_named_or_recognised(tmp_path, capsys):
     table(tmp_path / "in" / "a.csv", rows_of(7000001, 7000004))
     (tmp_path / "in" / "notes.txt").write_text("nothing of that kind\n")

@@ -46,6 +46,7 @@ def number(text, office="", kind=""):
     text = re.sub(r"(?<=[A-Z\d]) (?:19|20)\d{6}$", "", text.strip())
     bare = office + re.sub(r"[^A-Z\d]", "", text.upper()) + kind
     bare = re.sub(r"^(US20\d\d)0(\d{6})", r"\1\2", bare)
+    bare = re.sub(r"^KR10(?=0\d{6}B)", "KR", bare)
     bare = re.sub(r"^JPH0?(?=\d)", "JP", re.sub(r"^(KR20\d\d)0+", r"\1", bare))  # eras are of tests/patents
     return re.sub(r"^([A-Z]{2})0+", r"\1", bare)
 

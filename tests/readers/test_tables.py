@@ -37,7 +37,7 @@ def test_patstat(tmp_path):
     numbers = (one.publication_number, one.family_id, one.application_number, one.languages.title)
     assert numbers == ("EP1000000A1", "19768124", "EP99203729", "en")
     assert (one.application_date, str(one.priority_date)) == (None, "1998-11-10")
-    assert one.ipc == ("B28B   1/29", "B28B   5/02")
+    assert one.ipc == ("B28B1/29", "B28B5/02")
     assert other.family_id == "EP1000001A1", "0 is none"
     citations = (
         "publn_auth,publn_nr,publn_kind,cited_publn_auth,cited_publn_nr,cited_publn_kind,citn_categ,citn_origin,relevant_claim,"

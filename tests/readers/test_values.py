@@ -14,6 +14,7 @@ from patent_mteb.readers.values import (
     day_order,
     flat,
     has_day,
+    language,
     listed,
     read_date,
     text_of,
@@ -57,6 +58,9 @@ def test_a_day_with_slashes_is_read_if_it_can_be_one_only(day):
         ("7. April 2015", "2015-04-07", True),
         ("1er février 2015", "2015-02-01", True),
         ("7 de abril de 2015", "2015-04-07", True),
+        ("13 de novembro de 2018", "2018-11-13", True),
+        ("13 novembre 2018", "2018-11-13", True),
+        ("99/12/31", "1999-12-31", True),
         ("3. März 2015", "2015-03-03", True),
         ("13-Nov-18", "2018-11-13", True),
         ("2018年11月13日", "2018-11-13", True),
@@ -136,6 +140,17 @@ def test_texts_and_claim_numbers():
     ]  # fmt: skip
     assert claim_numbers("1-3, 7; 9–10") == (1, 2, 3, 7, 9, 10)
     assert len(claim_numbers("1-99999999")) == 1000, "a slip of the pen fills no memory"
+
+
+def test_a_year_of_two_digits_in_front_settles_the_order_of_a_column():
+    column = ["99/12/31", "13/01/02", "18/11/13"]
+    assert day_order(column) == "year"
+    assert [str(read_date(one, (), "year")) for one in column] == ["1999-12-31", "2013-01-02", "2018-11-13"]
+
+
+def test_languages_by_any_code():
+    written = ["EN", "GER", "deu", "chi", "jpn", "spa", "swe", "German", "en-US", "CN", "ol", "xx", "", None]
+    assert list(map(language, written)) == ["en", "de", "de", "zh", "ja", "es", "sv", "de", "en", "zh"] + [""] * 4
 
 
 def test_a_column_settles_the_order_of_its_days():
