@@ -123,6 +123,9 @@ def import_(
     done = make(inputs, out, source=source, work=work)
     _show_import(done.accounts)
     _show_removed(done.removed)
+    if not shard:
+        for line in importing.lacking(out, done.accounts):
+            common.say(line)
     for error in (*done.unknown, *done.damaged):
         common.warn(f"{error.path}: left out, {error.problem}")
     if shard:

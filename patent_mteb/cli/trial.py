@@ -173,6 +173,7 @@ def _impossible(file: Path, folder: Path, collection: Collection, found: Inspect
     from patent_mteb.experiments.inspection import ENOUGH
     from patent_mteb.files import write_text
     from patent_mteb.patents.on_disk import publications
+    from patent_mteb.readers.values import cut
 
     links = found.matching[found.step].links if found.citations else 0
     if links >= ENOUGH:
@@ -182,7 +183,7 @@ def _impossible(file: Path, folder: Path, collection: Collection, found: Inspect
         return DataError("the list has no citations, so there is nothing to find", path=file, remedy=remedy)
     known = {patent.publication_number for patent in publications(collection.patents)}
     lacking = Counter(one.cited for one in collection.citations if one.cited not in known)
-    path = write_text(folder / _LACKING, "".join(f"{number}\n" for number, _ in lacking.most_common()))
+    path = write_text(folder / _LACKING, "".join(f"{cut(number)}\n" for number, _ in lacking.most_common()))
     problem = f"only {links} of {found.citations} citations lead to another patent of the list, which is too few"
     numbers = f"the {len(lacking)} numbers in {path} (most cited first)"
     return DataError(problem, path=file, remedy=f"search your database for {numbers}, and export these patents too")

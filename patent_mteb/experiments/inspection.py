@@ -343,10 +343,7 @@ def count_categories(citations: Sequence[Citation]) -> dict[str, int]:
 def _category(category: str) -> str:
     if not category.strip():
         return ""
-    try:
-        return strongest(category) or "other"
-    except ValueError:
-        return "other"
+    return strongest(category) or "other"
 
 
 def _has(patents: Sequence[Patent]) -> tuple[Coverage, ...]:

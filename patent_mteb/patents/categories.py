@@ -1,4 +1,4 @@
-"""Citation categories of search reports (WIPO Standard ST.14, EPO Guidelines B-X 9.2) and their relevance.
+"""Categories, phases and origins of citations (``categories.toml``), and the relevance of categories.
 
 A citation can have several categories (``XP``, ``A,D``, ``Y; A``). A document may be cited against several claims, and
 categories such as ``P`` or ``D`` only add a circumstance. The strongest category counts.
@@ -6,8 +6,15 @@ categories such as ``P`` or ``D`` only add a circumstance. The strongest categor
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal, NamedTuple
+
+from patent_mteb.patents.numbers import OFFICES
+
+_TABLES: Mapping[str, Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("categories.toml").read_text("utf-8"))
 
 Degree = Literal["xy", "a", ""]
 DEGREES: tuple[Degree, ...] = ("", "a", "xy")  # degrees of relevance, weakest first
@@ -35,24 +42,64 @@ CATEGORIES: Mapping[str, Relevance] = {
 UNGRADED = Relevance(0, 1, "")
 """Relevance of a citation without a category where such citations count: gain 1, in no slice."""
 
-# Some offices split X into N (novelty) and I (inventive step alone). The others are circumstances.
-_READ_AS = {"X": "X", "I": "X", "N": "X", "Y": "Y", "A": "A", **dict.fromkeys("DELOPRT&", "")}
-"""Letter -> the category that it counts as."""
+_COUNTS_AS, _PHASES, _ORIGINS = (_TABLES[name] for name in ("counts_as", "phases", "origins"))
 _SEPARATORS = str.maketrans("", "", " ,;/|+-")
+
+
+def is_category(category: str) -> bool:
+    """Whether search reports use all letters of a category; an empty one is a category."""
+    return set(category.upper().translate(_SEPARATORS)) <= _COUNTS_AS.keys()
 
 
 def strongest(category: str) -> str:
     """Return the strongest of X, Y and A in a category, empty if it has none of them.
 
-    I and N count as X. A letter that search reports do not use raises ValueError.
+    I and N count as X. A category with a letter that search reports do not use counts as none (:func:`is_category`).
     """
-    letters = set(category.upper().translate(_SEPARATORS))
-    if unknown := letters - _READ_AS.keys():
-        raise ValueError(f"{category!r} is not a search-report category: unknown letter {', '.join(sorted(unknown))}")
-    found = {_READ_AS[letter] for letter in letters}
-    return next((name for name in CATEGORIES if name in found), "")
+    letters = category.upper().translate(_SEPARATORS) if is_category(category) else ""
+    counted = {_COUNTS_AS[letter] for letter in letters}
+    return next((name for name in CATEGORIES if name in counted), "")
 
 
 def degree(category: str) -> Degree:
     """Return the degree of relevance, ``xy`` or ``a``, empty as for :func:`strongest`."""
     return CATEGORIES.get(strongest(category), UNGRADED).degree
+
+
+_LETTER = f"[{''.join(_COUNTS_AS)}]"
+_MARK = rf"{_LETTER}(?:\s?[,;/+]?\s?{_LETTER}){{0,4}}"
+_BEFORE = re.compile(rf"({_MARK})(?:\s*:\s*|\s+)(?=[A-Z]{{2}}[ \d])")
+_BEHIND = re.compile(rf"(?:\s*\[({_MARK})\]|\s*\(({_MARK})\)|\s*[-–,:]?\s+({_MARK}))$")
+_WITH_KIND = re.compile(r"\d ?[A-Z]\d?$")
+# Single letters that are kind codes too. Behind a number without kind code they are a category only in square brackets,
+# because Espacenet writes GB1234567 (A). Y is a utility model in CN, JP, KR and others, but not in these offices.
+_KIND_CODES = frozenset("AEILPRTY")
+_WITHOUT_Y = ("US", "EP", "WO")
+
+
+def split_category(text: str) -> tuple[str, str]:
+    """Return a cited number and the category before or behind it, empty if there is none.
+
+    ``X US1234567``, ``US20120088689 [Y]``, ``EP1000000A1 (A)`` and ``EP1000000 XP`` have one.
+    """
+    if (before := _BEFORE.match(text)) and before[1] not in OFFICES:  # PT EP1234567: a validation in Portugal
+        return text[before.end() :], before[1]
+    if not (behind := _BEHIND.search(text)):
+        return text, ""
+    number, (bracketed, *others) = text[: behind.start()], behind.groups()
+    category = bracketed or next(filter(None, others))
+    is_kind = category in _KIND_CODES and not (category == "Y" and text.startswith(_WITHOUT_Y))
+    if bracketed or _WITH_KIND.search(number) or not is_kind:
+        return number, category
+    return text, ""
+
+
+def phase_and_origin(code: str, cited_by: str = "") -> tuple[str, str]:
+    """Return the phase of a code of an office or database, and who cited: ``examiner``, ``applicant`` or empty.
+
+    ``cited_by`` counts before the phase. A code that the table does not have stays as written.
+    """
+    phase = _PHASES.get(code.strip().upper(), code.strip())
+    named = cited_by.strip().lower()
+    origin = {"examiner": "examiner", "applicant": "applicant"}.get(named, "") if named else _ORIGINS.get(phase, "")
+    return phase or ("application" if origin == "applicant" else ""), origin

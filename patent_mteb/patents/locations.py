@@ -11,6 +11,9 @@ the passage fields of office actions and search reports:
 A number needs the word of its unit. Only a number in square brackets, or a zero-padded one in round brackets or at the
 start, is a paragraph without it. In ``page 2, paragraph 3`` and ``112, paragraph 2`` a small plain number counts the
 paragraphs of a page or of the law, so it is not read.
+
+A chain of dashes (``[0002] - [0005] - [0013]``) is not a range: answers of OPS have it where the search report has
+other separators. Its numbers are read as written, and marked as ``chained``.
 """
 
 from __future__ import annotations
@@ -54,11 +57,12 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A range of paragraphs, columns or pages (``unit``)."""
+    """A range of paragraphs, columns or pages (``unit``); ``chained`` if it is one number of a chain of dashes."""
 
     unit: str
     first: int
     last: int
+    chained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,7 @@ class _Reader:
     def __init__(self, tokens: list[_Token]):
         self.tokens = tokens
         self.found: list[Location] = []
+        self.chain: list[int] = []  # the numbers joined by dashes up to here
         self.forget()
 
     def forget(self) -> None:
@@ -174,12 +179,23 @@ class _Reader:
             self.forget()
             return
         if self.unit != "line" and self.expected == "range" and self.found:
-            one = self.found[-1]
-            self.found[-1] = replace(one, last=_last(one.first, value, token.text))
+            self.chain.append(value)
+            self.end_range(value, token.text)
         elif self.unit != "line":
+            self.chain = [value]
             self.found.append(Location(self.unit, value, value))
             self.may_have_lines = True
         self.expected, self.last = "", token
+
+    def end_range(self, value: int, text: str) -> None:
+        """End the range that the last location starts, or take a third number and its chain as single numbers."""
+        one = self.found[-1]
+        if len(self.chain) == 2:
+            self.found[-1] = replace(one, last=_last(one.first, value, text))
+            return
+        alone = self.chain if len(self.chain) == 3 else self.chain[-1:]
+        self.found = self.found[: -1 if len(self.chain) == 3 else None]
+        self.found += (Location(one.unit, number, number, chained=True) for number in alone)
 
 
 def _last(first: int, last: int, last_text: str) -> int:

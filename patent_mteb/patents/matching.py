@@ -295,7 +295,4 @@ def _joined(citations: Sequence[Citation]) -> Citation:
 
 def _relevance(category: str) -> tuple[int, bool]:
     """Sort key: X and Y, then A, then other categories (known or not), then none."""
-    try:
-        return DEGREES.index(degree(category)), bool(category)
-    except ValueError:
-        return 0, True
+    return DEGREES.index(degree(category)), bool(category)

@@ -194,7 +194,7 @@ def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
 def row_of(record: Any) -> Any:
     """Return a record as a row; several times faster than :func:`dataclasses.asdict`, which copies every value."""
     if isinstance(record, tuple):
-        return record and [row_of(one) for one in record]
+        return [row_of(one) for one in record] if record else []
     return {name: row_of(getattr(record, name)) for name in record.__slots__} if isinstance(record, _Base) else record
 
 

@@ -17,10 +17,12 @@ from patent_mteb.readers import (
     epo,
     hupd,
     lens,
+    markup,
     office_actions,
     ops,
     patentsview,
     patstat,
+    ris,
     tables,
     uspto,
     uspto_json,
@@ -41,6 +43,8 @@ _ALL = (
     patstat.READER,
     lens.READER,
     hupd.READER,
+    *markup.READERS,
+    ris.READER,
     *tables.readers(),
 )
 READERS: Mapping[str, Reader] = {reader.name: reader for reader in _ALL}

@@ -15,23 +15,35 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, get_type_hints
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
+from patent_mteb.patents.categories import is_category
 from patent_mteb.patents.numbers import OFFICES, read_number
 from patent_mteb.patents.records import RELATIONS, Citation, Description, ExpertSummary, Label, MachineSummaries, Patent
 from patent_mteb.readers.items import Skipped
 from patent_mteb.readers.sheets import Sheet, open_sheet
-from patent_mteb.readers.values import cleaned, needs_order, read_date, text_of, unpacked
+from patent_mteb.readers.values import (
+    cleaned,
+    dates_within,
+    needs_order,
+    number_in,
+    numbers_in,
+    read_date,
+    text_of,
+    unpacked,
+)
 
 _EMPTY = r"- -- --- – — ? NA N/A n/a N.A. n.a. k.A. #N/A nan NaN NaT <NA> null NULL (null) \N None none"
-EMPTY = frozenset({"", "k. A.", *_EMPTY.split()})  # texts that mean an empty cell by default
+_EMPTY += " 无 暂无 不明 없음 該当なし"
+EMPTY = frozenset({"", "k. A.", "정보 없음", *_EMPTY.split()})  # texts that mean an empty cell by default
 EXCEL_ERRORS = frozenset({"#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!"})
 
 PARTS = {"expert": ExpertSummary, "summaries": MachineSummaries, "description": Description}
@@ -62,6 +74,7 @@ class Column:
     language_column: str = ""
     values: Mapping[str, str] | None = None
     office: str = ""
+    office_column: str = ""
     optional: bool = False
 
 
@@ -96,7 +109,7 @@ class ColumnMap:
         names: dict[str, bool] = {}
         for column in (column for section in self.sections() for column in section.values()):
             needed = not (self.optional or column.optional or (len(column.column) > 1 and column.join is None))
-            for name in (*column.column, *filter(None, [column.language_column])):
+            for name in (*column.column, *filter(None, [column.language_column, column.office_column])):
                 names[name] = names.get(name, False) or needed
         return names
 
@@ -177,6 +190,7 @@ class Kind(enum.Enum):
     EMPTY = "no values"
     NUMBERS = "publication numbers"
     DATE = "dates"
+    DATED = "texts with dates"
     CLASSES = "classes"
     COUNT = "small whole numbers"
     YEARS = "years"
@@ -185,24 +199,33 @@ class Kind(enum.Enum):
     TEXT = "texts"
     URL = "web addresses"
     NESTED = "lists or objects"
+    CATEGORIES = "categories of citations"
     WORDS = "words"
 
 
 @dataclass(frozen=True)
 class Typed:
-    """The kind of the values of a column, what they are in words, and the separators of lists."""
+    """The kind of the values of a column, what they are in words, and the separators of lists.
+
+    ``filled`` is the share of rows with a value, ``without_office`` says that they begin with a digit. Prose has
+    sentences, which addresses and references do not.
+    """
 
     kind: Kind
     what: str
     separators: tuple[str, ...] = ()
+    filled: float = 1.0
+    without_office: bool = False
+    is_prose: bool = False
 
 
 _MOST = 0.8  # the share of the values that must be of a kind
 _SEPARATORS = (";;", " | ", "|", ";", "；", "、", "\n")
 _WIDE = (*_SEPARATORS, ", ", ",", " ")  # separators of lists whose members are known by their form
 _LONG = 120
+_LONGEST_CATEGORY = 5  # characters, as in "X,Y,P"
 _START = 3000  # characters of a text that are typed
-_NUMBER = re.compile(r"[A-Z]{2}[ -]?[\dA-Z]")
+_NUMBER = re.compile(r"[A-Z]{2}[ -]?[\dA-Z]|[特実再登]")
 _CLASS = re.compile(r"[A-HY]\d\d[A-Z](?:[ -]*\d{1,4}(?:/\d{2,6})?)?\s*(?:\([^)]*\))?")
 _CPC = re.compile(r"Y\d\d[A-Z]|[A-H]\d\d[A-Z] *2\d\d\d/")
 _CLAIMS = re.compile(
@@ -213,7 +236,14 @@ _CLAIMS = re.compile(
 
 
 def _is_number(text: str) -> bool:
-    return bool(_NUMBER.match(text)) and read_number(text) is not None
+    if len(numbers_in(text, read_number)) > 1:
+        return False
+    bare = number_in(text, read_number).text
+    return bool(_NUMBER.match(bare) or _is_address(bare)) and read_number(bare) is not None
+
+
+def _is_address(text: str) -> bool:
+    return text.startswith(("http://", "https://", "www."))
 
 
 def _is_date(value: Any) -> bool:
@@ -244,9 +274,9 @@ def kind_of(values: Sequence[Any]) -> Typed:
         return Typed(Kind.OFFICES, f"codes of offices, {each}")
     if _most(texts, lambda text: bool(re.fullmatch(r"\d{1,4}", text))):
         return Typed(Kind.COUNT, f"small whole numbers, {each}")
-    if _most(texts, lambda text: text.startswith(("http://", "https://", "www."))):
+    if _most(texts, _is_address) and not _most(texts, lambda text: read_number(text) is not None):
         return Typed(Kind.URL, "web addresses")
-    if any(not isinstance(unpacked(value), str | int | float) for value in values):
+    if any(not isinstance(unpacked(value), str | int | float | dt.date) for value in values):
         return Typed(Kind.NESTED, "nested values")
     for is_one, kind, what in (
         (_is_number, Kind.NUMBERS, "publication numbers"),
@@ -256,14 +286,27 @@ def kind_of(values: Sequence[Any]) -> Typed:
             if kind is Kind.CLASSES and any(map(_CPC.search, texts)):
                 what = "CPC codes"
             return Typed(kind, f"lists of {what}" if found else f"{what}, {each}", found)
+    if _most(texts, lambda text: len(text) <= _LONG and len(dates_within(text)) > 0):
+        return Typed(Kind.DATED, "texts with dates")
+    if _most(texts, lambda text: len(text) <= _LONGEST_CATEGORY and is_category(text)):
+        return Typed(Kind.CATEGORIES, f"categories of citations, {each}")
     if _most(texts, lambda text: bool(_CLAIMS.match(text))) and sum(lengths) > _LONG / 4 * len(texts):
         return Typed(Kind.CLAIMS, "texts that begin like claims")
-    counts = {mark: sum(mark in text for text in texts) for mark in _SEPARATORS}
+    plain = [text.replace(";;", "") for text in texts]  # next to ";;", a ";" is within a value
+    counts = {mark: sum(mark in text for text in (texts if mark == ";;" else plain)) for mark in _SEPARATORS}
     best = max(counts, key=lambda mark: counts[mark])
     separators = (best,) if counts[best] else ()
     if (length := sum(lengths) // len(texts)) > _LONG:
-        return Typed(Kind.TEXT, f"texts of {length} characters", separators)
+        what = f"texts of {length} characters"
+        return Typed(Kind.TEXT, what, separators, is_prose=_most(texts, _is_prose))
     return Typed(Kind.WORDS, f"words, {each}", separators)
+
+
+def _is_prose(text: str) -> bool:
+    """Whether a text has sentences: an end of one, and more words in small letters than names, numbers and codes."""
+    words = re.findall(r"\w+", text)
+    small = sum(word[0].islower() for word in words)
+    return bool(re.search(r"[.。．]", text)) and (2 * small > len(words) or bool(_CJK.search(text)))
 
 
 def _most(values: Sequence[Any], is_one: Callable[[Any], bool]) -> bool:
@@ -284,47 +327,193 @@ def _separators(texts: Sequence[str], is_one: Callable[[str], bool]) -> tuple[st
     return best if most >= _MOST else None
 
 
-_HEADERS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("headers.toml").read_text(encoding="utf-8"))
-_COUNTRY = set(_HEADERS.pop("country"))
-_NEVER = {ours: {Kind(kind) for kind in kinds} for ours, kinds in _HEADERS.pop("unfit").items()}
-_KNOWN = {name for fields in _HEADERS.values() for names in fields.values() for name in names}
+_HEADERS: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("headers.toml").read_text(encoding="utf-8")
+)
 _TITLES = {"fields": "[fields]", "relations": "[relations]", "labels": "[[labels]]"}  # others are [[citations]]
-_SEPARATED = LISTS | {"publication_number", "cited", "category", "member", "priority", "coarse", "fine"}
+_SEPARATED = LISTS | {"publication_number", "cited", "citing", "category", "member", "priority", "coarse", "fine"}
 """Fields whose column may hold several values."""
+_WITH_OTHERS = ("title", "abstract", "claims")
+_NUMBERS = ("publication_number", "application_number")  # what a column of offices completes
 _SAMPLE = 200
-_CJK = r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
-
+_CJK = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _CONTINUED = {"abstract", "claims", "description"}
-_IDS = re.compile(r"\b(?:id|number|no|nr|nummer|fan)\b|id$|号$")
-_IN_BRACKETS = re.compile(r"\s*[(\[（](?![^)]*\b(?:forward|citing|by|npl|non)\b).*?[)\]）]\s*$", re.IGNORECASE)
-"""A remark on a column, such as its form (YYYY-MM-DD); not the direction of citations."""
 _REPEATED = re.compile(r" \(column \d+\)$")
 _quoted = partial(json.dumps, ensure_ascii=False)
 
 
-def _plain(column: str) -> str:
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", unicodedata.normalize("NFKC", column))  # publicationNumber
-    words = " ".join(re.findall(r"[^\W_]+", apart.casefold()))
-    return re.sub(rf"(?<={_CJK}) | (?={_CJK})", "", words)
+def _folded(text: str) -> str:
+    """Return a text without case and without the accents of Latin letters."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    if plain.isascii():
+        return plain
+    return "".join(unicodedata.normalize("NFKD", one)[0] if one < "\u0250" else one for one in plain)
+
+
+_WORDS: dict[str, tuple[str, ...]] = {
+    " ".join(_folded(form).split()): tuple(concept.split())
+    for concept, forms in _HEADERS.pop("words").items()
+    for form in forms.split(",")
+}
+_WORDS.pop("")
+_PHRASE = max(len(form.split()) for form in _WORDS)
+_LONGEST_WORD = max(map(len, _WORDS))
+_LONGEST_NAME = 100
+"""Characters of a name that is read. Longer ones are texts."""
+_SHORTEST_IN_COMPOUND = 3  # letters; shorter words (ab, ti, de) are in many others
+_JOINTS = ("", "s", "n", "en", "es")  # between the words of a German compound
+
+
+@dataclass(frozen=True)
+class _Meaning:
+    """The concepts in the name of a column, and how many of its words are unknown."""
+
+    concepts: Counter[str]
+    unknown: int
+
+
+def _meanings(column: str) -> tuple[_Meaning, ...]:
+    """Return what a name says, and what each side of a slash says alone."""
+    name = _REPEATED.sub("", column).strip()
+    sides = name.split("/") if "/" in name and len(name) <= _LONGEST_NAME else []
+    return tuple(map(_meaning, (name, *filter(str.strip, sides))))
+
+
+@lru_cache(maxsize=1 << 12)
+def _meaning(name: str) -> _Meaning:
+    if len(name) > _LONGEST_NAME:
+        return _Meaning(Counter(), 1)
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", unicodedata.normalize("NFKC", name))  # publicationNumber
+    concepts: Counter[str] = Counter()
+    unknown = 0
+    # Words in brackets are often about the form, such as (YYYY-MM-DD): unknown ones do not count.
+    for text, in_brackets in (
+        (re.sub(r"[(\[].*?[)\]]", " ", apart), False),
+        (" ".join(re.findall(r"[(\[](.*?)[)\]]", apart)), True),
+    ):
+        words = re.findall(r"[^\W_]+", _folded(text))
+        if words and f"-{words[-1]}" in _WORDS and (in_brackets or len(words) > 1):
+            words[-1] = f"-{words[-1]}"  # a word that means something else elsewhere, such as Title (DE)
+        while words:
+            size = next((n for n in range(min(_PHRASE, len(words)), 0, -1) if " ".join(words[:n]) in _WORDS), 0)
+            said, odd = (_WORDS[" ".join(words[:size])], 0) if size else _split_word(words[0])
+            concepts.update(said)
+            unknown += odd and not in_brackets
+            del words[: size or 1]
+    del concepts["ignored"]
+    return _Meaning(concepts, unknown)
+
+
+def _split_word(word: str) -> tuple[tuple[str, ...], int]:
+    """Return the concepts of the words of a compound, and the number of its unknown words."""
+    if not _CJK.search(word):
+        found = _WORDS.get(word.removesuffix("s")) or _compound(word)
+        return (found, 0) if found else ((), 1)
+    said: list[str] = []
+    unknown = start = 0
+    was_known = True
+    while start < len(word):
+        end = next((e for e in range(min(len(word), start + _LONGEST_WORD), start, -1) if word[start:e] in _WORDS), 0)
+        if end:
+            said += _WORDS[word[start:end]]
+        else:
+            unknown += was_known
+        was_known, start = bool(end), end or start + 1
+    return tuple(said), unknown
+
+
+def _compound(word: str) -> tuple[str, ...]:
+    """Return the concepts of a word that consists of known ones (Veröffentlichungsnummer), else nothing."""
+    for end in range(len(word) - 1, _SHORTEST_IN_COMPOUND - 1, -1):
+        first = _WORDS.get(word[:end])
+        for joint in _JOINTS if first else ():
+            rest = word[end:].removeprefix(joint)
+            known = _WORDS.get(rest) if len(rest) >= _SHORTEST_IN_COMPOUND or rest in ("id", "nr", "no") else None
+            if word[end:].startswith(joint) and first and (known := known or _compound(rest)):
+                return first + known
+    return ()
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A field, and the names and values that are its own, as in ``headers.toml``."""
+
+    section: str
+    name: str
+    sets: tuple[frozenset[str], ...] = ()
+    weak: tuple[frozenset[str], ...] = ()
+    bare: tuple[frozenset[str], ...] = ()
+    also: frozenset[str] = frozenset()
+    rather_not: frozenset[str] = frozenset()
+    fits: frozenset[Kind] = frozenset()
+    unfit: frozenset[Kind] = frozenset()
+
+    def score_of(self, meaning: _Meaning) -> tuple[float, bool]:
+        """Return how well a name says the field, and whether the values must say it too; (0, False) if it does not.
+
+        The weights are a choice: a full name is worth more than the values of a column, and an unknown word less than
+        a word that makes the field less likely.
+        """
+        said, unknown = meaning.concepts, meaning.unknown
+        if unknown > min(2, len(said)):
+            return 0.0, False
+        scores = [(0.0, False)]
+        for sets, worth in ((self.sets, 6.0), (self.bare, 4.0), (self.weak, 3.0)):
+            for place, needed in enumerate(sets):
+                rest = said.keys() - needed
+                if not needed <= said.keys() or rest - self.also - self.rather_not:
+                    continue
+                if sets is not self.sets and (unknown or (sets is self.bare and rest)):
+                    continue
+                against = sum(1.5 if one in self.rather_not else 0.2 for one in rest)
+                scores.append((worth - 0.3 * place - against - unknown, sets is self.weak))
+        return max(scores)
+
+
+def _field(section: str, name: str, settings: Mapping[str, Any]) -> _Field:
+    sets, weak, bare = (
+        tuple(frozenset(one.split()) for one in settings.get(key, ())) for key in ("sets", "weak", "bare")
+    )
+    also, rather_not = (frozenset(settings.get(key, "").split()) for key in ("also", "rather_not"))
+    also |= {"patent", "original", "current"}
+    fits, unfit = (frozenset(map(Kind, settings.get(key, ()))) for key in ("fits", "unfit"))
+    return _Field(section, name, sets, weak, bare, also, rather_not, fits, unfit)
+
+
+_ALL = [_field(section, name, one) for section, fields in _HEADERS.items() for name, one in fields.items()]
+_OF_FIELDS = frozenset().union(
+    *(concepts for one in _ALL for concepts in (*one.sets, *one.weak, *one.bare, one.also, one.rather_not))
+)
+_SAYS_NOTHING = {"number", "id", "patent", "text", "name", "original", "current", "english", "foreign", "code", "class"}
+
+
+def is_known(column: str) -> bool:
+    """Whether the name of a column says a field. Long numbers are values, of a table without header."""
+    if re.search(r"\d{5}", column):
+        return False
+    return any(one.score_of(meaning)[0] >= 4.0 for meaning in _meanings(column) for one in _ALL)
 
 
 @dataclass
 class _Guess:
-    """Section -> our field -> column; what the values of each column are; why a column is taken or is not."""
+    """Field -> columns, the best first; what the values of each column are; why a column is taken or is not."""
 
     typed: Mapping[str, Typed]
-    office: str = ""
-    found: dict[str, dict[str, str]] = field(default_factory=dict)
+    columns: dict[_Field, list[str]] = field(default_factory=dict)
     by_values: dict[str, str] = field(default_factory=dict)
     continued: dict[str, list[str]] = field(default_factory=dict)
     unused: dict[str, str] = field(default_factory=dict)
+
+    def of(self, name: str) -> str:
+        """The best column of a field, empty if there is none."""
+        return next((columns[0] for one, columns in self.columns.items() if one.name == name), "")
 
     def kind(self, column: str) -> Kind | None:
         return self.typed[column].kind if column in self.typed else None
 
     def used(self) -> set[str]:
-        first = {self.office, *(name for fields in self.found.values() for name in fields.values())}
-        return first | {name for names in self.continued.values() for name in names}
+        lists = (*self.columns.values(), *self.continued.values())
+        return {name for names in lists for name in names}
 
 
 @dataclass(frozen=True)
@@ -336,149 +525,254 @@ class Suggestion:
     unused: Mapping[str, str]
 
 
-def suggest(path: Path, *, unfinished: bool = False) -> Suggestion:
-    """Return a column map for a table, with unknown columns in comments, and the notes on each guess."""
-    sheet = open_sheet(path, lambda column: _plain(column) in _KNOWN)
-    guess = _guess(sheet.columns, types_of(sheet))
-    found = guess.found
-    numberless = "publication_number" not in found.get("fields", {})
-    if numberless and {"citing", "cited"} <= found.get("citations", {}).keys():
-        found = {"citations": found["citations"]}
-    elif len(named := [name for name in sheet.columns if read_number(name)]) > 1 and not unfinished:
+def suggest(
+    path: Path, *, unfinished: bool = False, sheets: Collection[str] = (), without: Collection[str] = ()
+) -> Suggestion:
+    """Return a column map for a table, with unknown columns in comments, and the notes on each guess.
+
+    Columns ``without`` are not used.
+    """
+    sheet = open_sheet(path, is_known, sheets=sheets)
+    guess = _guess([name for name in sheet.columns if name not in without], types_of(sheet))
+    sections = _sections(guess)
+    numberless = not any(
+        "publication_number" in fields or {"citing", "cited"} <= fields.keys() for _, fields in sections
+    )
+    named = [name for name in sheet.columns if read_number(name)]
+    if len(named) > 1 and not unfinished:
         problem = f"the columns are named after patents ({', '.join(named[:2])}): rows and columns are swapped"
         remedy = "swap them, so that each patent is a row (Excel: copy, then paste special, transpose)"
         raise DataError(problem, path=path, remedy=remedy)
-    elif numberless and not unfinished:
-        names = shorten(", ".join(sheet.columns), 200)
-        problem = f"no column looks like a publication number (columns: {names})"
-        remedy = f"patent-mteb data import --suggest {path.name} > map.toml writes a map to be finished by hand"
-        raise DataError(problem, path=path, remedy=f"{remedy}; name it with --map")
-    elif numberless:
-        found = {**found, "fields": {"publication_number": "", **found.get("fields", {})}}
+    if numberless and not unfinished:
+        raise DataError(_without_number(sheet.columns, guess), path=path, remedy=_MAP_BY_HAND.format(path.name))
+    if numberless:
+        sections = [
+            ("fields", {"publication_number": [], **dict(sections).get("fields", {})}),
+            *(one for one in sections if one[0] != "fields"),
+        ]
     lines = [f"name = {_quoted(path.name.partition('.')[0])}"]
-    for section, fields in found.items():
+    for section, fields in sections:
         lines += ["", _TITLES.get(section, "[[citations]]")]
         if section == "labels":
             lines.append('landscape = { constant = "Topics" }')
         for ours, theirs in fields.items():
-            why = f"  # by its values: {guess.by_values[theirs]}" if theirs in guess.by_values else ""
-            written = f"{ours} = {_written(section, ours, theirs, guess)}{why}"
-            lines.append(written if theirs else f'# {ours} = "name its column"')
-    placed = guess.used() if found is guess.found else {name for fields in found.values() for name in fields.values()}
+            first = theirs[0] if theirs else ""
+            why = f"  # by its values: {guess.by_values[first]}" if first in guess.by_values else ""
+            lines.append(
+                f"{ours} = {_written(ours, theirs, guess)}{why}" if theirs else f'# {ours} = "name its column"'
+            )
+    placed = {name for _, fields in sections for names in fields.values() for name in names} | guess.used()
     if rest := [name for name in sheet.columns if name not in placed]:
         lines += ["", f"# not read: {', '.join(_quoted(name) for name in rest)}"]
         lines += [f"# {_quoted(name)}: {guess.unused[name]}" for name in rest if name in guess.unused]
     return Suggestion("\n".join(lines) + "\n", guess.by_values, guess.unused)
 
 
+_MAP_BY_HAND = "patent-mteb data import --suggest {} > map.toml writes a map to be finished by hand; name it with --map"
+
+
+def _without_number(columns: Sequence[str], guess: _Guess) -> str:
+    """Why a table has no column of a number: which columns have numbers, or what the columns are called."""
+    numbers = [name for name in columns if guess.kind(name) is Kind.NUMBERS]
+    if numbers:
+        names = ", ".join(map(repr, numbers[:3]))
+        return f"no column looks like a publication number by its name: {names} have numbers, but not of what"
+    return f"no column looks like a publication number (columns: {shorten(', '.join(columns), 200)})"
+
+
 def types_of(sheet: Sheet) -> dict[str, Typed]:
     """Return the types of the columns of a table, by its first rows."""
     sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, Skipped)]
     empty = EMPTY | EXCEL_ERRORS
-    return {
-        name: kind_of([row[name] for row in sample if text_of(row.get(name)) not in empty]) for name in sheet.columns
-    }
+    types = {}
+    for name in sheet.columns:
+        values = [row[name] for row in sample if text_of(row.get(name)) not in empty]
+        digits = bool(values) and _most(values, lambda value: text_of(value)[:1].isdigit())
+        types[name] = replace(kind_of(values), filled=len(values) / max(len(sample), 1), without_office=digits)
+    return types
 
 
 def _guess(columns: Sequence[str], typed: Mapping[str, Typed]) -> _Guess:
+    """Assign columns to fields: the greatest total score, each column and each field once."""
+    from scipy.optimize import linear_sum_assignment
+
     guess = _Guess(typed)
-    by_name: dict[str, str] = {}
-    short: dict[str, str] = {}
-    for column in sorted(columns, key=lambda name: typed[name].kind is Kind.EMPTY):
-        by_name.setdefault(_plain(_REPEATED.sub("", column)), column)
-        short.setdefault(_plain(_IN_BRACKETS.sub("", column)), column)
-    for section, fields in _HEADERS.items():
-        hits = {}
-        for ours, names in fields.items():
-            for column in (found[name] for found in (by_name, short) for name in names if name in found):
-                why = _unfit(section, ours, column, guess)
-                if not why and column not in guess.used():
-                    hits[ours] = column
-                    break
-                if why:
-                    guess.unused[column] = why
-        if hits:
-            guess.found[section] = hits
-    for ours in sorted(_CONTINUED & guess.found.get("fields", {}).keys()):
-        column = guess.found["fields"][ours]
-        follow = re.compile(
-            rf"{re.escape(_plain(column))} ?(?:cont|continued|continuation|part \d+|\d+|fortsetzung|suite|续)"
-        )
-        if rest := [name for name in columns if follow.fullmatch(_plain(name)) and name not in guess.used()]:
-            guess.continued[column] = rest
+    pairs = not any(_says(column, "publication_number") for column in columns)
+    offices = any(typed[column].kind is Kind.OFFICES and _says(column, "country") for column in columns)
+    scores = {(column, one): _score(one, column, typed[column], pairs, offices) for column in columns for one in _ALL}
+    table = [[max(scores[column, one], 0.0) for one in _ALL] for column in columns]
+    if columns:
+        for row, place in zip(*linear_sum_assignment(table, maximize=True), strict=True):
+            if table[row][place] > 0:
+                guess.columns.setdefault(_ALL[place], []).append(columns[row])
+    _continue(columns, guess)
     _by_values(columns, guess)
-    offices = [name for name in columns if guess.kind(name) is Kind.OFFICES and _plain(name) in _COUNTRY]
-    number = guess.found.get("fields", {}).get("publication_number", "")
-    if len(offices) == 1 and guess.kind(number) in (Kind.WORDS, Kind.COUNT, Kind.YEARS):
-        guess.office = offices[0]
-    return _consistent(guess)
+    for one, chosen in list(guess.columns.items()):
+        free = sorted(
+            (name for name in columns if name not in guess.used()), key=lambda name: -scores.get((name, one), 0)
+        )
+        chosen += [name for name in free if _adds(one, name, chosen[0], scores, guess)]
+    _explain(columns, guess)
+    return guess
 
 
-def _unfit(section: str, ours: str, column: str, guess: _Guess) -> str:
-    """Why the values of a column cannot be the field that its name says; empty if they can."""
-    kind, what = guess.typed[column].kind, guess.typed[column].what
-    if ours == "family_id" and kind is Kind.NUMBERS and guess.typed[column].separators:
-        guess.found.setdefault("relations", {}).setdefault("member", column)
-        return f"{what}: read as the members of the family"
-    if ours == "family_id" and kind is Kind.COUNT and not _IDS.search(_plain(column)):
-        return f"{what}, looks like the size of the family: not used"
-    if section == "citations" and kind is Kind.COUNT and "publication_number" not in guess.found.get("fields", {}):
-        return ""  # the ids of a table of pairs
-    return f"{what}, not {ours}: not used" if kind in _NEVER.get(ours, ()) else ""
+def _says(column: str, name: str) -> bool:
+    (one,) = (one for one in _ALL if one.name == name)
+    return any(one.score_of(meaning)[0] > 0 for meaning in _meanings(column))
+
+
+def _name_score(one: _Field, column: str) -> tuple[float, bool]:
+    """The score of a name; a side of a slash alone says less than the whole."""
+    scores = [
+        (score - 0.5 * bool(n), weak) for n, (score, weak) in enumerate(map(one.score_of, _meanings(column))) if score
+    ]
+    return max(scores, default=(0.0, False))
+
+
+def _score(one: _Field, column: str, typed: Typed, pairs: bool = False, offices: bool = False) -> float:
+    """How well a column is a field, by its name and its values; 0 or less if it is not.
+
+    The table may be one of ``pairs``, or have a column of ``offices`` for the numbers without one.
+    """
+    by_name, weak = _name_score(one, column)
+    kind = typed.kind
+    is_empty = kind is Kind.EMPTY
+    ids = pairs and kind is Kind.COUNT and one.name in ("citing", "cited")  # the ids of a table of pairs
+    if not by_name or (kind in one.unfit and not ids):
+        return 0.0
+    if weak and not (kind in one.fits or (is_empty and Kind.DATE in one.fits)):
+        return 0.0
+    if one.name == "family_id" and kind is Kind.COUNT and not _meanings(column)[0].concepts.keys() & {"id", "number"}:
+        return 0.0  # the size of the family
+    if one.name == "family_id" and kind is Kind.NUMBERS and typed.separators:
+        return 0.0  # its members
+    fits = kind in one.fits or (offices and typed.without_office and one.name in _NUMBERS)
+    # Texts are read from the next column where the best one is empty, so the language counts more than gaps.
+    score = by_name + 2.0 * fits + typed.filled * (0.1 if one.name in _WITH_OTHERS else 1.0)
+    if one.name == "publication_number":
+        running = kind is Kind.COUNT and "publication" not in _meanings(column)[0].concepts
+        # A table has a number before it has other fields, and each row has it.
+        score += 3.0 + typed.filled - 3.5 * running - 0.5 * bool(typed.separators)
+    score -= 0.5 * bool(_REPEATED.search(column))
+    return score / 10 if is_empty else score  # any full column is preferred to an empty one
+
+
+def _adds(one: _Field, column: str, first: str, scores: Mapping[tuple[str, _Field], float], guess: _Guess) -> bool:
+    """Whether a further column is of a field: another list of citations, or where the best column may be empty."""
+    by_name, weak = _name_score(one, column)
+    if not by_name or _REPEATED.search(column) or column in guess.by_values:
+        return False
+    kind, best = guess.kind(column), guess.kind(first)
+    if one.name == "publication_number":
+        same = (
+            kind is best or Kind.EMPTY in (kind, best) or (kind is Kind.NUMBERS and not guess.typed[column].separators)
+        )
+        return by_name >= 4.0 and not weak and same and kind is not Kind.COUNT and kind not in one.unfit
+    if one.section in ("citations", "forward"):
+        return one.name != "category" and scores[column, one] > 0 and kind is Kind.NUMBERS
+    if one.name in _WITH_OTHERS:
+        return scores[column, one] > 0 and not weak and guess.typed[first].filled < 1
+    return False
+
+
+def _continue(columns: Sequence[str], guess: _Guess) -> None:
+    """Find the columns that continue a text, such as ``Claims (cont.)``."""
+    for one, chosen in guess.columns.items():
+        if one.name in _CONTINUED:
+            name = re.escape(" ".join(re.findall(r"[^\W_]+", _folded(chosen[0]))))
+            follow = re.compile(rf"{name} ?(?:cont|continued|continuation|part \d+|\d+|fortsetzung|suite|续)")
+            rest = [name for name in columns if follow.fullmatch(" ".join(re.findall(r"[^\W_]+", _folded(name))))]
+            if rest := [name for name in rest if name not in guess.used()]:
+                guess.continued[chosen[0]] = rest
 
 
 def _by_values(columns: Sequence[str], guess: _Guess) -> None:
-    """Assign columns of unknown names to the fields that only they fit."""
-    fields = guess.found.get("fields", {})
-    free = [name for name in columns if name not in guess.used()]
-    what = {name: one.what for name, one in guess.typed.items()}
+    """Assign columns whose names say nothing to the fields that only they fit."""
+    fields = {one.name: one for one in _ALL if one.section == "fields"}
+    nameless = [name for name in columns if not _meanings(name)[0].concepts.keys() - _SAYS_NOTHING]
+    free = [name for name in nameless if name not in guess.used()]
     for ours, kind in (
         ("publication_number", Kind.NUMBERS),
         ("claims", Kind.CLAIMS),
         ("ipc", Kind.CLASSES),
         ("abstract", Kind.TEXT),
     ):
-        fit = [name for name in free if guess.kind(name) is kind and name not in guess.unused]
+        fit = [name for name in free if guess.kind(name) is kind]
+        what = {name: guess.typed[name].what for name in fit}
         if ours == "publication_number":
             fit = [name for name in fit if not guess.typed[name].separators and "each different" in what[name]]
-            if guess.kind(fields.get(ours, "")) is Kind.COUNT and len(fit) == 1:  # a running number
-                guess.unused[fields.pop(ours)] = "a running number: not used"
+            if len(fit) == 1 and guess.kind(guess.of(ours)) is Kind.COUNT:
+                guess.unused[guess.columns.pop(fields[ours])[0]] = "a running number: not used"
+        if ours == "abstract":
+            fit = [name for name in fit if guess.typed[name].is_prose]
         if ours == "ipc" and len(fit) == 1 and "IPC" not in what[fit[0]]:
             ours = "cpc"
-        if ours in fields or len(fit) != 1 or (ours == "abstract" and "description" in fields):
+        if guess.of(ours) or len(fit) != 1 or (ours == "abstract" and guess.of("description")):
             continue
-        fields[ours] = fit[0]
+        guess.columns[fields[ours]] = fit
         guess.by_values[fit[0]] = what[fit[0]]
-    if fields:
-        guess.found = {"fields": fields, **guess.found}
-    for name in free:
-        if name not in guess.used() and guess.kind(name) in (Kind.NUMBERS, Kind.DATE, Kind.YEARS, Kind.CLASSES):
-            guess.unused.setdefault(name, f"{what[name]}; the name does not say of what: not used")
 
 
-def _consistent(guess: _Guess) -> _Guess:
-    """Drop sections that lack what they need: labels need coarse ones; citations need cited numbers."""
-    found = guess.found
-    fields = found.get("fields", {})
-    for section, needed in (("citations", {"cited"}), ("labels", {"coarse"}), ("relations", {"member", "priority"})):
-        if section in found and not needed & found[section].keys():
-            del found[section]
+def _explain(columns: Sequence[str], guess: _Guess) -> None:
+    """Say why columns are not used whose names say a field, or whose values could be one."""
+    for column in columns:
+        if column in guess.used() or column in guess.unused:
+            continue
+        typed = guess.typed[column]
+        names = sorted(((_name_score(one, column)[0], one.name, one) for one in _ALL), key=lambda one: -one[0])
+        by_name, ours, best = names[0]
+        other = guess.of(ours)
+        if by_name and ours == "family_id" and typed.kind is Kind.COUNT:
+            guess.unused[column] = f"{typed.what}, looks like the size of the family: not used"
+        elif by_name and typed.kind in best.unfit:
+            guess.unused[column] = f"{typed.what}, not {ours}: not used"
+        elif typed.kind in (Kind.NUMBERS, Kind.DATE, Kind.YEARS, Kind.CLASSES):
+            if by_name and other:
+                guess.unused[column] = f"{typed.what}; {ours} is read from '{other}': not used"
+            elif not _meanings(column)[0].concepts.keys() - _OF_FIELDS:
+                guess.unused[column] = f"{typed.what}; the name does not say of what: not used"
+
+
+def _sections(guess: _Guess) -> list[tuple[str, dict[str, list[str]]]]:
+    """Return the sections of a map with the columns of each field; those of citations may be several."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for one in sorted(guess.columns, key=lambda one: (guess.columns[one][0] in guess.by_values, _ALL.index(one))):
+        found.setdefault(one.section, {})[one.name] = guess.columns[one]
+    found = {section: found[section] for section in _HEADERS if section in found}
+    fields, cited = found.get("fields", {}), found.get("citations", {})
+    number, citing = fields.get("publication_number", []), found.get("forward", {}).get("citing", [])
+    pair = [*cited.get("cited", []), *(citing or number)]
+    listed = any(guess.typed[name].separators for name in pair)
+    only_pairs = (
+        not listed and len(pair) > 1 and not fields.keys() - {"publication_number", "kind", "application_number"}
+    )
+    if only_pairs and (citing or "each different" not in guess.typed[number[0]].what):
+        return [("citations", {"citing": (citing or number)[:1], **cited})]
     if "description" in fields:
         found["fields"] = {ours: theirs for ours, theirs in fields.items() if not ours.startswith("description.")}
-    if "publication_number" not in fields:
-        found.pop("forward", None)
-    guess.found = {section: found[section] for section in _HEADERS if section in found}
-    return guess
+    sections: list[tuple[str, dict[str, list[str]]]] = []
+    for section, names in found.items():
+        if section == "citations" and names.get("cited"):
+            first, *others = names["cited"]
+            sections += [(section, {**names, "cited": [first]}), *((section, {"cited": [name]}) for name in others)]
+        elif section == "forward" and number:
+            sections += [(section, {"citing": [name]}) for name in names["citing"]]
+        elif section in ("fields", "relations") or (section == "labels" and "coarse" in names):
+            sections.append((section, names))
+    return sections
 
 
-def _written(section: str, ours: str, theirs: str, guess: _Guess) -> str:
-    name = _quoted(theirs)
-    if theirs in guess.continued:
-        return f'{{ column = {_quoted([theirs, *guess.continued[theirs]])}, join = " " }}'
-    if ours == "publication_number" and guess.office:
-        return f'{{ column = [{_quoted(guess.office)}, {name}], join = " " }}'
-    separators = guess.typed[theirs].separators if theirs in guess.typed else ()
-    if separators and (ours in _SEPARATED or section == "forward"):
-        written = _quoted(separators if len(separators) > 1 else separators[0])
-        return f"{{ column = {name}, separator = {written} }}"
-    return name
+def _written(ours: str, theirs: Sequence[str], guess: _Guess) -> str:
+    if len(theirs) == 1 and theirs[0] in guess.continued:
+        return f'{{ column = {_quoted([theirs[0], *guess.continued[theirs[0]]])}, join = " " }}'
+    settings = {"column": _quoted(theirs[0] if len(theirs) == 1 else list(theirs))}
+    separators = tuple(dict.fromkeys(mark for name in theirs for mark in guess.typed[name].separators))
+    if separators and ours in _SEPARATED:
+        settings["separator"] = _quoted(separators if len(separators) > 1 else separators[0])
+    office = guess.of("country")
+    numbers = [name for one in _NUMBERS for name in [guess.of(one)] if name]
+    if office and ours in _NUMBERS and any(guess.typed[name].without_office for name in numbers):
+        settings["office_column"] = _quoted(office)
+    if settings.keys() == {"column"}:
+        return settings["column"]
+    return f"{{ {', '.join(f'{name} = {value}' for name, value in settings.items())} }}"

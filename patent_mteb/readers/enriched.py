@@ -6,6 +6,9 @@ passages. The key is the application number, so the citing document is an applic
 The USPTO extracts the records automatically; those whose quality is not ``AOK`` are skipped. The phase of a citation is
 the kind of the office action (``CTNF``, not final; ``CTFR``, final), its unit the technology centre.
 
+``passageLocationText`` is a list of all locations that the text of the action names, of every document, of the claims
+and of the law. They are passages of a citation only if the action cites no other document.
+
 The Office Action Citations API (v2) lists the references of an application with the statute that the action applied
 (``legalSectionCode``), without categories, claims or dates. Recipes join the two by application and cited document.
 """
@@ -13,16 +16,30 @@ The Office Action Citations API (v2) lists the references of an application with
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from patent_mteb.patents.collection import citing_application
 from patent_mteb.patents.records import Citation
 from patent_mteb.readers.items import Item, Note, Reader, Skipped, first_object, read_json_documents
 from patent_mteb.readers.publication import NON_PATENT, NUMBERLESS, unread_days
-from patent_mteb.readers.values import UNREAD, application, claim_numbers, day, has_digit, publication, reads, text_in
+from patent_mteb.readers.values import (
+    CODES,
+    UNREAD,
+    application,
+    claim_numbers,
+    day,
+    has_digit,
+    publication,
+    reads,
+    text_in,
+)
 
 _KEY, _CITED = "patentApplicationNumber", "citedDocumentIdentifier"
+_PASSAGES = "passageLocationText"
 _REFERENCE, _NUMBER = "referenceIdentifier", "parsedReferenceIdentifier"
 _OFFICE_AND_KIND = re.compile(r"\b([A-Z]{2})[\s-]*[\d/,. ]*\d\s*([A-Z]\d?)?\s*$")
 _STATUTE = re.compile(r"10[23]")
@@ -38,19 +55,54 @@ def _records(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield row
 
 
-def _items(row: Mapping[str, Any], place: str) -> Iterator[Item]:
-    for record in _records(row):
-        yield from (_listed(record, place) if _REFERENCE in record else _citation(record, place))
+_Action = tuple[str, str]
 
+
+def _action(record: Mapping[str, Any]) -> _Action:
+    """Return the application and the office action of a citation: the action's identifier, or else its date."""
+    action = text_in(record, "obsoleteDocumentIdentifier") or text_in(record, "officeActionDate")
+    return text_in(record, _KEY), action
+
+
+def _read(path: Path) -> Iterator[Item]:
+    """Yield the citations of a file, after a first pass that finds the actions which cite several documents."""
+    cited: dict[_Action, str] = {}
+    several: set[_Action] = set()
+
+    def collect(row: Mapping[str, Any], place: str) -> tuple[()]:
+        for record in _records(row):
+            action, document = _action(record), text_in(record, _CITED) or text_in(record, "id") or place
+            if cited.setdefault(action, document) != document:
+                several.add(action)
+        return ()
+
+    deque(read_json_documents(path, collect), maxlen=0)
+    yield from read_json_documents(path, partial(_items, several=several))
+
+
+def _items(row: Mapping[str, Any], place: str, several: set[_Action]) -> Iterator[Item]:
+    for record in _records(row):
+        if _REFERENCE in record:
+            yield from _listed(record, place)
+        else:
+            yield from _citation(record, place, several)
+
+
+_ANY = {_CITED, _REFERENCE, _PASSAGES, "citationCategoryCode", "relatedClaimNumberText"}
+"""Fields of which a citation has one at least; a third of the records of the API have no number of a cited document."""
 
 READER = Reader(
     "uspto-citations",
     "USPTO enriched citations (JSON lines): X, Y, A with claims and passages; office action citations: 102, 103",
-    sniff=lambda path: any(
-        _KEY in record and (_CITED in record or _REFERENCE in record) for record in _records(first_object(path))
-    ),
-    read=lambda path: read_json_documents(path, _items),
+    sniff=lambda path: any(_KEY in record and _ANY & record.keys() for record in _records(first_object(path))),
+    read=_read,
 )
+
+
+def refusal(path: Path) -> str:
+    """Return what a file of the USPTO's office action services is, if no reader reads it; empty for other files."""
+    keys = {name for record in _records(first_object(path)) if _KEY in record for name in record}
+    return next((what for name, what in CODES["unsupported"].items() if name in keys), "")
 
 
 def _true(record: Mapping[str, Any], name: str) -> bool:
@@ -93,7 +145,7 @@ def _origin(record: Mapping[str, Any]) -> str:
     return "applicant" if _true(record, "applicantCitedExaminerReferenceIndicator") else ""
 
 
-def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
+def _citation(record: Mapping[str, Any], place: str, several: set[_Action]) -> Iterator[Item]:
     citing = application(text_in(record, _KEY), "US")
     if reason := _skip_reason(record, citing):
         yield Skipped(citing, place, reason)
@@ -102,8 +154,11 @@ def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
     if not reads(cited, office, kind):
         yield Note(UNREAD, f"{place}: {cited}")
     yield from unread_days(place, date := text_in(record, "officeActionDate"))
-    located = record.get("passageLocationText")
+    located = record.get(_PASSAGES)
     passages = located if isinstance(located, list) else [located or ""]
+    if any(passages) and _action(record) in several:
+        yield Note(_OF_THE_ACTION, place)
+        passages = []
     yield Citation(
         citing_application(citing),
         publication(cited, office, kind),
@@ -116,6 +171,9 @@ def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
         day(date),
         _centre(record),
     )
+
+
+_OF_THE_ACTION = "passages of an office action that cites several documents, which do not say of which one: left empty"
 
 
 def _centre(record: Mapping[str, Any]) -> str:

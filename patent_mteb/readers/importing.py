@@ -27,16 +27,17 @@ from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import file_hash, folder_lock
 from patent_mteb.identity import json_digest, version
 from patent_mteb.parallel import Tell, each, quiet
+from patent_mteb.patents.categories import is_category
 from patent_mteb.patents.claims import unread_claims
 from patent_mteb.patents.ipc import is_code
 from patent_mteb.patents.numbers import read_number
-from patent_mteb.patents.records import SCHEMAS, Patent
-from patent_mteb.readers import Note, Reader, Skipped, reader_named, recognise
+from patent_mteb.patents.records import SCHEMAS, Citation, Patent
+from patent_mteb.readers import Note, Reader, Skipped, enriched, reader_named, recognise
 from patent_mteb.readers import records_directory as directory
 from patent_mteb.readers.columns import suggest
 from patent_mteb.readers.records_directory import Account, Tally
 from patent_mteb.readers.sheets import EXPORT_AGAIN, FORMULAS, encoding_of, form_of
-from patent_mteb.readers.tables import GUESSED, is_table
+from patent_mteb.readers.tables import GUESSED, NOT_UNDERSTOOD, UNUSED, is_table
 from patent_mteb.readers.xml import first_root
 
 _NAME_IT = "name its source ('patent-mteb data import --sources' lists them), or give a column map with --map"
@@ -47,6 +48,7 @@ _HIDDEN = {"Thumbs.db", "desktop.ini", "__MACOSX"}
 _APS = re.compile(rb"^PATN\s*$\s*^WKU ", re.MULTILINE)
 _HEAD = 1 << 12
 _OLE_HEADER = 512
+_NO_CATEGORY = "a category with a letter that search reports do not use, kept as written and judged as none"
 
 
 def _refuse_damaged(path: Path) -> None:
@@ -116,6 +118,9 @@ def _unknown(path: Path) -> DataError:
     if _APS.search(start):
         remedy = "use PatentsView's tables of those years"
         return DataError("USPTO text before 2001 (APS), which is not supported", path=path, remedy=remedy)
+    if start.lstrip()[:1] in (b"{", b"[") and (what := enriched.refusal(path)):
+        remedy = "import the enriched citations of the same applications (enriched_cited_reference_metadata)"
+        return DataError(f"{what}, which is not supported", path=path, remedy=remedy)
     if form:
         return _unknown_table(path)
     if path.suffix == ".gz":
@@ -292,16 +297,40 @@ def _removal(root: Path, word: str, accounts: Sequence[Account]) -> Removed:
 
 
 def _refuse_nothing(accounts: Sequence[Account]) -> None:
-    """Refuse an import of tables that gives no record, unless earlier inputs have all of them."""
+    """Refuse an import that gives no record, unless earlier inputs have all of them."""
     reasons = {why: tally for account in accounts for why, tally in account.left_out.items()}
-    if directory.REPEATED in reasons or any(sum(one.records.values()) or not is_table(one.source) for one in accounts):
+    if directory.REPEATED in reasons or any(sum(one.records.values()) for one in accounts):
         return
     counts = "; ".join(f"{tally.count} × {why} ({', '.join(tally.examples[:1])})" for why, tally in reasons.items())
     problem = f"no patent, citation or relation was read ({counts or 'the file has no rows'})"
     remedy = "correct the file, or name its columns in a map: patent-mteb data import --suggest FILE writes one"
+    if not any(is_table(account.source) for account in accounts):
+        remedy = "import files with publications or citations; import.json lists the skipped documents"
     if any(FORMULAS in account.notes for account in accounts):
         remedy = "its cells are formulas without stored values: save the workbook once in Excel"
     raise DataError(problem, path=accounts[0].path, remedy=remedy)
+
+
+def lacking(root: Path, accounts: Sequence[Account]) -> list[str]:
+    """Return what a benchmark needs and the tables of an import do not give, each with the reason and the remedy."""
+    tables = [one for one in accounts if is_table(one.source)]
+    if not tables or len(tables) < len(accounts):
+        return []
+    patents, citations = (sum(one.records[kind] for one in tables) for kind in ("patents", "citations"))
+    found = directory.filled_fields(root, [one.part for one in tables], ("title", "abstract", "ipc"))
+    lines = [f"no patent has {name}: export its column too, or name it in a map" for name in found if not found[name]]
+    lines = lines if patents else []
+    if not citations:
+        notes = [(what, text) for one in tables for what, tally in one.notes.items() for text in tally.examples]
+        sheets = [f"the sheet {text} was not understood" for what, text in notes if what == NOT_UNDERSTOOD]
+        named = [text for what, text in notes if what == UNUSED]
+        columns = re.findall("('[^']*'): [^;]*publication numbers[^;]*; the name", "; ".join(named))
+        why = [*sheets, *(f"the name of the column {name} does not say that its numbers are cited" for name in columns)]
+        remedy = "export the column of cited patents too (Cited Patents, Cites, References Cited in most databases)"
+        if why:
+            remedy = "call its columns citing and cited, or name them in a map (docs/own-patents.md)"
+        lines.append(f"0 citations were read: {'; '.join(why) or 'no column has cited numbers'}; {remedy}")
+    return lines
 
 
 def import_share(
@@ -469,6 +498,8 @@ def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
                 done.left_out.setdefault(directory.REMOVED, Tally()).add(number, isinstance(item, Patent))
             else:
                 out.write(item)
+                if isinstance(item, Citation) and not is_category(item.category):
+                    done.notes.setdefault(_NO_CATEGORY, Tally()).add(f"{item.citing}: {item.category}")
                 if isinstance(item, Patent):
                     unreported += 1
                     for what in unread_claims(item):

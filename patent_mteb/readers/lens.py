@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from patent_mteb.patents.categories import phase_and_origin
 from patent_mteb.readers.items import Item, Reader, Skipped, first_object, read_json_documents
 from patent_mteb.readers.publication import Cited, ClaimText, Paragraph, Published, Related, Texts, unmarked_claims
-from patent_mteb.readers.values import application, language, phase_and_origin, publication
+from patent_mteb.readers.values import application, language, publication
 from patent_mteb.readers.xml import MalformedError
 
 _Object = Mapping[str, Any]

@@ -11,17 +11,28 @@ A DOCDB file is one document with thousands of exchange documents, which are spl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from lxml import etree
 
+from patent_mteb.patents.categories import phase_and_origin
 from patent_mteb.patents.records import Relation
-from patent_mteb.readers.items import Item, Reader, Skipped
+from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.publication import Cited, Published, Related, Texts, printed_paragraph, unmarked_claims
-from patent_mteb.readers.values import application, claim_numbers, language, phase_and_origin, publication
-from patent_mteb.readers.xml import Element, MalformedError, first_root, read_bulk, split_before, text_of
+from patent_mteb.readers.values import CODES, application, claim_numbers, language, publication
+from patent_mteb.readers.xml import (
+    Element,
+    MalformedError,
+    documents,
+    first_root,
+    first_roots,
+    read_bulk,
+    split_before,
+    text_of,
+)
 
 _ELEMENT = re.compile(rb"<(?:[\w.-]+:)?exchange-document(?=[\s/>])")
 _CONTAINER = re.compile(rb"<((?:[\w.-]+:)?exchange-documents)(?=[\s/>])[^>]*>")
@@ -48,32 +59,70 @@ def _split(stream: IO[bytes]) -> Iterator[bytes]:
             yield rest
 
 
-_ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
+_ROOTS = {"world-patent-data", "exchange-documents", "exchange-document", "fulltext-documents", "fulltext-document"}
+
+
+_TAG = re.compile(rb"<(?:[\w.-]+:)?exchange-document\s[^>]*>")
+_ATTRIBUTE = re.compile(rb"([\w-]+)\s*=\s*[\"\']([^\"\']*)")
+
+
+def _latest_exchanges(path: Path) -> dict[tuple[str, ...], str]:
+    """Return the latest ``date-of-last-exchange`` of each publication that a DOCDB file has several times."""
+    latest: dict[tuple[str, ...], str] = {}
+    repeated = set()
+    for document in documents(path, _split):
+        if not isinstance(document, Skipped) and (tag := _TAG.search(document[1])):
+            attributes = {name.decode(): value.decode("utf-8", "replace") for name, value in _ATTRIBUTE.findall(tag[0])}
+            number, day = _exchange(attributes)
+            repeated |= {number} & latest.keys()
+            latest[number] = max(day, latest.get(number, ""))
+    return {number: latest[number] for number in repeated}
+
+
+def _exchange(attributes: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
+    """Office, number and kind of an exchange document, and the day on which it was exchanged."""
+    number = tuple(attributes.get(name) or "" for name in ("country", "doc-number", "kind"))
+    return number, attributes.get("date-of-last-exchange") or ""
 
 
 def _read(path: Path) -> Iterator[Item]:
     if first_root(path) == "exchange-documents":
-        return read_bulk(path, _documents, _split)
+        return read_bulk(path, partial(_documents, latest=_latest_exchanges(path)), _split)
     return read_bulk(path, _documents)
 
 
 READER = Reader(
     "ops",
-    "EPO exchange documents: answers of OPS, DOCDB (XML, zip)",
-    sniff=lambda path: first_root(path) in _ROOTS,
+    "EPO exchange documents: answers of OPS, DOCDB, national full texts (XML, zip)",
+    sniff=lambda path: not _ROOTS.isdisjoint(first_roots(path)),
     read=_read,
 )
 
 
-def _documents(root: Element, place: str) -> Iterator[Item]:
+_DELETED = ("D", "DV")
+_WITHDRAWN = "CV"
+
+
+def _documents(root: Element, place: str, latest: Mapping[tuple[str, ...], str] | None = None) -> Iterator[Item]:
     found = list(root.iter("{*}exchange-document", "{*}fulltext-document"))
-    families = list(root.iter("{*}patent-family"))
+    families = list(root.iter("{*}patent-family", "{*}equivalents-inquiry"))
     if not found and not families:
-        yield Skipped("", place, f"no exchange document ({etree.QName(root).localname})")
+        content = next((_name(one) for one in root if _name(one) != "meta"), "")
+        yield Skipped("", place, f"no exchange document ({_name(root)}{', ' if content else ''}{content})")
     for family in families:
         yield from _family(family, place)
     for number, document in enumerate(found, start=1):
         where = f"{place}, exchange document {number}"
+        status = document.get("status") or ""
+        exchanged, day = _exchange(document.attrib)
+        if status in _DELETED or day < (latest or {}).get(exchanged, ""):
+            reason = (
+                "a publication that DOCDB has deleted" if status in _DELETED else "an earlier exchange of a document"
+            )
+            yield Skipped("".join(exchanged), where, reason)
+            continue
+        if status == _WITHDRAWN:
+            yield Note("a publication that was withdrawn (DOCDB: CV)", "".join(exchanged))
         try:
             yield from _document(document).items(where)
         except MalformedError as error:
@@ -188,41 +237,112 @@ def _names(biblio: Element, role: str) -> list[str]:
 
 
 def _cited(citation: Element) -> Iterator[Cited]:
-    """The citations of an entry of a search report, one for each category with claims."""
+    """The citations of an entry of a search report, one for each category with its claims."""
     phase, origin = phase_and_origin(citation.get("cited-phase") or "", citation.get("cited-by") or "")
     patent = citation.find("{*}patcit")
     if patent is None:
         yield Cited("", origin=origin, phase=phase, npl=True)
         return
     serial, office, kind, _ = _identifier(patent)
-    cited = Cited(serial, office, kind, origin, phase=phase)
-    # OPS writes category, claims and passage in a row, DOCDB in ``rel-passage``.
-    findings: list[Cited] = []
-    for one in citation.iter("{*}category", "{*}rel-claims", "{*}passage"):
-        name, text = etree.QName(one).localname, text_of(one)
-        if name == "category":
-            findings.append(cited._replace(category=text))
-            continue
-        found = findings.pop() if findings else cited
-        if name == "rel-claims":
-            found = found._replace(claims=claim_numbers(text))
-        elif text:
-            found = found._replace(passages=(*found.passages, text))
-        findings.append(found)
-    yield from findings or [cited]
+    searched, by = citation.get("cited-date") or "", citation.get("srep-office") or citation.get("office") or ""
+    cited = Cited(serial, office, kind, origin, phase=phase, date=searched, by=by)
+    for (category, claims), passages in _findings(citation).items():
+        yield cited._replace(category=category, claims=claims, passages=tuple(passages))
+
+
+_Finding = tuple[str, tuple[int, ...]]
+"""A category and the claims that it concerns."""
+
+
+def _findings(citation: Element) -> dict[_Finding, list[str]]:
+    """The categories with claims of a citation, and the passages of each.
+
+    A block of passages belongs to all categories of its document. The three sources order them differently:
+
+    * DOCDwrites blocks (``rel-passage``) of passages, then categories, and behind them all categories in one element;
+    * OPS writes the categories in front of a block, so it belongs to those since the previous block;
+    * the order of the schema is a block in front of its categories, which are not in it.
+    """
+    parts = [part for child in citation if _name(child) != "corresponding-docs" for part in child.iter("{*}*")]
+    blocks = [part for part in parts if _name(part) == "rel-passage"]
+    if with_categories := [block for block in blocks if block.find("{*}category") is not None]:
+        groups = [[part for part in block.iter("{*}*") if part is not block] for block in with_categories]
+        alone = [text for block in blocks if block not in with_categories for text in _passages(block)]
+    else:
+        groups, alone = [parts], []
+    found: dict[_Finding, list[str]] = {}
+    for group in groups:
+        for finding, passages in _in_order(group):
+            found.setdefault(finding, []).extend(text for text in passages if text not in found[finding])
+    for passages in found.values():
+        passages.extend(text for text in alone if text not in passages)
+    return found
+
+
+def _in_order(parts: Iterable[Element]) -> Iterator[tuple[_Finding, list[str]]]:
+    """Yield categories with the passages of the block that follows them, or precedes them if a block comes first."""
+    names = ("passage", "category", "rel-claims")
+    sequence = [(_name(part), part) for part in parts if _name(part) in names]
+    passages_first = bool(sequence) and sequence[0][0] == "passage"
+    pairs: list[tuple[str, str]] = []
+    passages: list[str] = []
+    previous = ""
+    for name, part in sequence:
+        is_new = name == "passage" if passages_first else previous == "passage"
+        if is_new and name != previous and pairs:
+            yield from _paired(pairs, passages)
+            pairs, passages = [], []
+        if name == "passage":
+            passages += filter(None, [_passage(part)])
+        elif name == "category":
+            pairs.append((text_of(part), ""))
+        elif pairs:
+            pairs[-1] = (pairs[-1][0], text_of(part))
+        previous = name
+    yield from _paired(pairs or [("", "")], passages)
+
+
+def _paired(pairs: Iterable[tuple[str, str]], passages: list[str]) -> Iterator[tuple[_Finding, list[str]]]:
+    return (((category, claim_numbers(claims)), passages) for category, claims in pairs)
+
+
+def _passages(block: Element) -> list[str]:
+    return [text for one in block.iterfind("{*}passage") if (text := _passage(one))]
+
+
+def _passage(passage: Element) -> str:
+    """The words of a passage; DOCDB has elements for pages, columns, lines, paragraphs and others."""
+    words, previous = passage.text or "", ""
+    for part in passage.iterchildren("{*}*"):
+        name, text = _name(part), text_of(part)
+        whole = CODES["passages_of_codes"].get(text) if name == "pp" else None
+        joint = "" if not words.strip() else " - " if name in _ENDS and previous not in _ENDS else ", "
+        unit = CODES["passages"].get(name, name)
+        words = f"{words.rstrip()}{joint}{whole or f'{unit} {text}'} {part.tail or ''}"
+        previous = name
+    return " ".join(words.split())
+
+
+_ENDS = ("ppl", "coll", "paral", "linel")
+"""Elements of the last page, column, paragraph or line of a range."""
+
+
+def _name(element: Element) -> str:
+    return str(etree.QName(element).localname)
 
 
 def _family(family: Element, place: str) -> Iterator[Item]:
-    """The members of a family as relations of the requested publication."""
+    """The members of a family as relations of the requested publication. Equivalents have no kind codes."""
     serial, office, kind, _ = _identifier_of(family, "publication-reference")
-    requested = publication(serial, office, kind)
-    for number, member in enumerate(_all(family, "family-member"), start=1):
+    requested, own = publication(serial, office, kind), {publication(serial, office, one) for one in (kind, "")}
+    members = _all(family, "family-member") or _all(family, "inquiry-result")
+    for number, member in enumerate(members, start=1):
         serial, office, kind, _ = _identifier_of(member, "publication-reference")
         if not serial:
             yield Skipped("", f"{place}, family member {number}", "no publication number")
             continue
         its = publication(serial, office, kind)
-        if requested and its != requested:
+        if requested and its not in own:
             yield Relation(requested, its, "member")
         applied, applied_at, applied_kind, _ = _identifier_of(member, "application-reference")
         if applied:

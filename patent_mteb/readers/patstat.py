@@ -21,6 +21,7 @@ from typing import Any
 import polars as pl
 
 from patent_mteb.errors import DataError
+from patent_mteb.patents.categories import phase_and_origin
 from patent_mteb.patents.ipc import read_codes
 from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguages
 from patent_mteb.readers.items import Item, Skipped
@@ -30,7 +31,6 @@ from patent_mteb.readers.values import (
     claim_numbers,
     day,
     language,
-    phase_and_origin,
     publication,
 )
 from patent_mteb.readers.zipped import joined_rows, reader_of_tables, sibling_tables, table, with_rows

@@ -227,7 +227,10 @@ def unread_days(where: str, *texts: str | int | None) -> Iterator[Note]:
 
 
 class Cited(NamedTuple):
-    """One entry of a list of citations: a publication, other literature (``npl``) or an ``unpublished`` application."""
+    """One entry of a list of citations: a publication, other literature (``npl``) or an ``unpublished`` application.
+
+    ``date`` is the day of the search as written, ``by`` the office that searched (by default that of the publication).
+    """
 
     number: str
     office: str = ""
@@ -239,6 +242,8 @@ class Cited(NamedTuple):
     phase: str = ""
     npl: bool = False
     unpublished: bool = False
+    date: str = ""
+    by: str = ""
 
 
 class Related(NamedTuple):
@@ -333,6 +338,7 @@ class Published:
                 continue
             if not reads(entry.number, entry.office, entry.kind):
                 yield Note(UNREAD, f"{number} cites {entry.office} {entry.number} {entry.kind}".strip())
+            yield from unread_days(f"{number} cites {cited}", entry.date)
             citation = Citation(
                 number,
                 cited,
@@ -341,7 +347,8 @@ class Published:
                 entry.claims,
                 entry.passages,
                 entry.phase,
-                self.office if entry.phase else "",
+                entry.by or (self.office if entry.phase else ""),
+                day(entry.date),
             )
             if citation in seen:
                 yield Skipped(number, place, "a repeated citation")

@@ -4,9 +4,8 @@ A part is one parquet file per kind of record for one input. ``import.json`` has
 import stores its accounts in ``shares/<i>-of-<n>/share.json``; other shares do not write there.
 
 A publication that occurs in two parts is removed from the later one. If the later one is of a table, its fields are
-first joined to the earlier record: a field that is not empty replaces the earlier value, and labels are added. If it is
-of the EPO (:data:`_FILL`), it only fills empty fields. An interrupted removal is repeated from its plan
-(:data:`PENDING`), so the result is the same and nothing is counted twice.
+first joined to the earlier record (:mod:`patent_mteb.readers.joining`). An interrupted removal is repeated from its
+plan (:data:`PENDING`), so the result is the same and nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import read_batches, read_json, read_parquet, replacing, write_json, write_parquet, write_text
 from patent_mteb.identity import RELEASE
 from patent_mteb.patents.records import SCHEMAS, Citation, Patent, Relation, row_of
+from patent_mteb.readers.joining import ADDED, CONFLICTS, FILL, Row, joined
 from patent_mteb.readers.tables import is_table
 
 _NAMES: dict[type, str] = {Patent: "patents", Citation: "citations", Relation: "relations"}
@@ -93,8 +93,6 @@ _REMOVED = "removed.json"
 REMOVED = "the publication was removed with --remove"
 REPEATED = "the publication number is in an input that was imported before"
 JOINED = "fields of a later input were joined to this one's publications"
-ADDED = "fields joined to a publication of an earlier input"
-CONFLICTS = "fields that differ from those of an earlier input: the later value is kept"
 
 
 @dataclass
@@ -204,23 +202,20 @@ def _find_repeats(root: Path, accounts: Mapping[str, Account]) -> pa.Table:
     numbers = pl.concat(columns).with_columns(first=pl.col("position").first().over("publication_number"))
     repeated = numbers.filter(~pl.col("publication_number").is_first_distinct()).rows()
     repeats = [(number, parts[later], parts[first]) for number, later, first in repeated]
-    joining = {part for part in parts if is_table(accounts[part].source) or accounts[part].source in _FILL}
+    joining = {part for part in parts if is_table(accounts[part].source) or accounts[part].source in FILL}
     joins = [repeat for repeat in repeats if repeat[1] in joining]
     changes: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     for into in dict.fromkeys(into for _, _, into in joins):
         numbers_of = [(part, number) for number, part, first in joins if first == into]
         rows = {number: row for _, number, row in _rows_of(root, [(into, number) for _, number in numbers_of])}
         for part, number, later in _rows_of(root, numbers_of):
-            rows[number], added, conflicts = _joined(rows[number], later)
+            rows[number], added, conflicts = joined(rows[number], later)
             changes[part, number] = added, conflicts
     found = [(part, number, first, *changes.get((part, number), ([], []))) for number, part, first in repeats]
     return pa.Table.from_pylist([dict(zip(_REPEATS.names, row, strict=True)) for row in found], schema=_REPEATS)
 
 
-_Row = dict[str, Any]
-
-
-def _rows_of(root: Path, numbers: Sequence[tuple[str, str]]) -> list[tuple[str, str, _Row]]:
+def _rows_of(root: Path, numbers: Sequence[tuple[str, str]]) -> list[tuple[str, str, Row]]:
     """Return (part, number, record) of publications in their parts, in the order of the parts."""
     found = []
     for part in dict.fromkeys(part for part, _ in numbers):
@@ -231,55 +226,9 @@ def _rows_of(root: Path, numbers: Sequence[tuple[str, str]]) -> list[tuple[str, 
     return found
 
 
-_TEXTS = ("title", "abstract", "claims", "description")
-_KEPT = {"publication_number", "source", "languages", "paragraphs"}
-_BY_FIELD = {"expert", "summaries"}
-_FILL = {"ops", "epo", "epo-tsv"}
-"""Sources whose records are spread over several files: a later one fills the empty fields of an earlier one."""
-
-
-def _joined(earlier: _Row, later: _Row) -> tuple[_Row, list[str], list[str]]:
-    """Join two records: what the later one has replaces the earlier value, and its labels are added.
-
-    Return the record, the fields that were empty before, and those that had another value. A family that is named after
-    the publication itself is not stated.
-    """
-    record = dict(earlier)
-    added: list[str] = []
-    conflicts: list[str] = []
-    for name, value in later.items():
-        before = earlier[name]
-        stated = name != "family_id" or value != later["publication_number"]
-        if name in _KEPT or not stated or not _has_content(value) or value == before:
-            continue
-        unstated = name == "family_id" and before == earlier["publication_number"]
-        conflict = _has_content(before) and not unstated
-        if later["source"] in _FILL and conflict:
-            continue
-        if name == "labels":
-            value = before + [label for label in value if label not in before]
-            conflict = False
-        elif name in _BY_FIELD:
-            value = {field: text or before[field] for field, text in value.items()}
-            conflict = any(before[field] and before[field] != text for field, text in value.items())
-        if value == before:
-            continue
-        (conflicts if conflict else added).append(name)
-        record[name] = value
-        if name in _TEXTS:
-            record["languages"] = {**record["languages"], name: later["languages"][name]}
-        if name == "description":
-            record["paragraphs"] = later["paragraphs"]
-    return record, added, conflicts
-
-
-def _has_content(value: Any) -> bool:
-    return any(value.values()) if isinstance(value, dict) else bool(value)
-
-
-def _rewrite(path: Path, later: Sequence[tuple[str, str, _Row]]) -> None:
+def _rewrite(path: Path, later: Sequence[tuple[str, str, Row]]) -> None:
     """Rewrite a part with the fields of later records."""
-    changes: dict[str, list[_Row]] = {}
+    changes: dict[str, list[Row]] = {}
     for _, number, row in later:
         changes.setdefault(number, []).append(row)
     with replacing(path) as partial, pq.ParquetWriter(partial, SCHEMAS[Patent]) as out:
@@ -291,7 +240,7 @@ def _rewrite(path: Path, later: Sequence[tuple[str, str, _Row]]) -> None:
             rows = table.to_pylist()
             for place, row in enumerate(rows):
                 for one in changes.get(row["publication_number"], ()):
-                    rows[place] = _joined(rows[place], one)[0]
+                    rows[place] = joined(rows[place], one)[0]
             out.write_table(pa.Table.from_pylist(rows, schema=SCHEMAS[Patent]))
 
 
@@ -320,6 +269,18 @@ def number_of(record: Patent | Citation | Relation) -> str:
 def publications(root: Path, parts: Collection[str]) -> set[str]:
     paths = [path for part in parts if (path := part_path(root, "patents", part)).exists()]
     return {number for path in paths for number in pq.read_table(path, columns=[_OWN[Patent]])[0].to_pylist()}
+
+
+def filled_fields(root: Path, parts: Collection[str], names: Sequence[str]) -> dict[str, int]:
+    """Count the publications of some parts that have each field."""
+    paths = [path for part in parts if (path := part_path(root, "patents", part)).exists()]
+    counts = dict.fromkeys(names, 0)
+    for table in (pq.read_table(path, columns=list(names)) for path in paths):
+        for name in names:
+            is_list = pa.types.is_list(table.schema.field(name).type)
+            lengths = (pc.list_value_length if is_list else pc.utf8_length)(table[name])
+            counts[name] += pc.sum(pc.greater(lengths, 0)).as_py() or 0
+    return counts
 
 
 def removed_publications(root: Path) -> set[str]:

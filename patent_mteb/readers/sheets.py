@@ -2,7 +2,7 @@
 
 The content determines the form, and text may be gzipped. A text or a workbook may have other lines above its header:
 the header is the line with the most wanted names. In a workbook, that line's sheet is read and all others with the same
-columns.
+columns; the names of the others are given, so that each can be read by its own header.
 
 A text that is not UTF-8 is UTF-16, or in one of :data:`ENCODINGS`: the one in which the largest share of its non-ASCII
 characters is in daily use. charset-normalizer is not used: with the few such characters of a short list it
@@ -152,6 +152,7 @@ class Sheet:
     """The names of the columns, the rows with their places (``row 17``), and notes on how the file was read.
 
     ``days`` are those from 1899-12-30 to the day 0 of the workbook, ``width`` the cells of each row of a text.
+    ``names`` are those of the sheets that are read, ``others`` those with other columns.
     """
 
     columns: tuple[str, ...]
@@ -159,6 +160,8 @@ class Sheet:
     notes: tuple[Note, ...] = ()
     days: int = 0
     width: int = 0
+    names: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 _WORKBOOKS = {"xl/workbook.xml": "xlsx", "xl/workbook.bin": "xlsb", "content.xml": "ods"}
@@ -191,8 +194,13 @@ def form_of(path: Path) -> str:
 
 
 def open_sheet(
-    path: Path, wanted: Callable[[str], bool] = bool, preamble: int | None = None, delimiter: str = "", sheet: str = ""
+    path: Path,
+    wanted: Callable[[str], bool] = bool,
+    preamble: int | None = None,
+    delimiter: str = "",
+    sheets: Collection[str] = (),
 ) -> Sheet:
+    """Open the best sheet of a file, or of the named ones, with all others that have the same columns."""
     form = form_of(path)
     if form in ("jsonl", "json", "parquet"):
         return _objects(path, form, wanted)
@@ -202,14 +210,14 @@ def open_sheet(
     notes: list[Note] = []
     mark = ""
     if form == "text":
-        mark, sheet = delimiter or _delimiter(path, wanted), ""
+        mark, sheets = delimiter or _delimiter(path, wanted), ()
         if (encoding := encoding_of(path)[1]) != "UTF-8":
             notes.append(Note("encoding", encoding))
     book = _book_of(path, form, mark, size)
-    if sheet and sheet not in book.heads:
-        problem = f"there is no sheet '{sheet}' (sheets: {', '.join(book.heads)})"
+    if missing := [name for name in sheets if name not in book.heads]:
+        problem = f"there is no sheet '{missing[0]}' (sheets: {', '.join(book.heads)})"
         raise DataError(problem, path=path, remedy="name one of them")
-    heads = {name: head for name, head in book.heads.items() if head and sheet in ("", name)}
+    heads = {name: head for name, head in book.heads.items() if head and (name in sheets or not sheets)}
     if not heads:
         raise DataError("the table is empty", path=path, remedy=EXPORT_AGAIN)
     above = {name: _header_line(head, wanted, preamble) for name, head in heads.items()}
@@ -223,9 +231,6 @@ def open_sheet(
     if height > 1:
         notes.append(Note("the header has two rows, which were joined", ", ".join(f"'{name}'" for name in names)))
     same = [name for name in heads if sorted(filter(None, headers[name][0])) == sorted(filter(None, written))]
-    if others := [name for name in heads if name not in same]:
-        found = ", ".join(f"'{name}'" for name in others)
-        notes.append(Note("sheets not read: they have other columns", found, len(others)))
     if len(same) > 1:
         notes.append(Note("sheets with the same columns, read together", ", ".join(f"'{name}'" for name in same)))
     if hidden := [name for name in same if name in book.hidden]:
@@ -239,20 +244,24 @@ def open_sheet(
 
     def rows() -> Iterator[tuple[str, Row]]:
         for name in same:
-            where = f"sheet '{name}', " if len(same) > 1 else ""
+            where = f"sheet '{name}', " if len(book.heads) > 1 else ""
             lines = itertools.islice(_filled(_lines_of(path, name, form, mark), spans[name]), start[name], None)
             yield from _rows(lines, headers[name][0], _LAST_ROW.get(form), where)
 
     columns = tuple(filter(None, names))
-    return Sheet(columns, rows(), tuple(notes), book.days, len(columns) if form == "text" else 0)
+    width = len(columns) if form == "text" else 0
+    others = tuple(name for name in heads if name not in same)
+    return Sheet(columns, rows(), tuple(notes), book.days, width, tuple(same), others)
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
     """The names of columns, with the number of the column for a repeated name."""
-    return tuple(
-        f"{name} (column {place})" if name and name in names[: place - 1] else name
-        for place, name in enumerate(names, start=1)
-    )
+    seen: set[str] = set()
+    distinct = []
+    for place, name in enumerate(names, start=1):
+        distinct.append(f"{name} (column {place})" if name and name in seen else name)
+        seen.add(name)
+    return tuple(distinct)
 
 
 def _header_line(head: Sequence[Cells], wanted: Callable[[str], bool], preamble: int | None) -> int:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,7 @@ from textwrap import shorten
 from typing import Any, get_type_hints
 
 from patent_mteb.errors import DataError
+from patent_mteb.patents.categories import phase_and_origin
 from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.ipc import read_codes
 from patent_mteb.patents.numbers import Number, read_application, read_number
@@ -31,6 +33,8 @@ from patent_mteb.patents.records import (
     Relation,
     TextLanguages,
     Translation,
+    record_reader,
+    row_of,
 )
 from patent_mteb.patents.text import split_description
 from patent_mteb.readers.columns import (
@@ -39,16 +43,21 @@ from patent_mteb.readers.columns import (
     PARTS,
     Column,
     ColumnMap,
+    Suggestion,
+    is_known,
     parse_map,
     read_map,
     suggest,
     types_of,
 )
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
+from patent_mteb.readers.joining import ADDED, CONFLICTS, joined
 from patent_mteb.readers.sheets import Sheet, open_sheet
 from patent_mteb.readers.values import (
     claim_numbers,
     cleaned,
+    cut,
+    dates_within,
     day_order,
     flat,
     has_day,
@@ -57,8 +66,11 @@ from patent_mteb.readers.values import (
     is_serial,
     listed,
     needs_order,
+    number_in,
+    numbers_in,
     read_date,
     text_of,
+    unbroken,
 )
 
 _TYPES = get_type_hints(Patent)
@@ -71,46 +83,42 @@ _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?E\+\d+", re.IGNORECASE)
 _DESTROYED = "Excel has turned a number into scientific notation, its last digits are lost: export it again as text"
 _CELL_LIMIT = 32_767
 _CUT = f"a cell has {_CELL_LIMIT:,} characters, the limit of Excel: its text is cut"
-_DATE_WITHIN = re.compile(
-    r"(?<!\S)(?:(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:1[89]|20)\d\d|(?:1[89]|20)\d\d-\d\d-\d\d)(?!\S)"
-)
-_MARKED = re.compile(
-    r"(?:(?P<before>[XYADEOPTL]{1,3}) +)?(?P<number>[A-Z]{2}.*?)"
-    r"(?:\s*[\[(](?P<after>[XYADEOPTL]{1,3})[\])]|(?P<remark>\s*\([^()]*\)))?"
-)
 _COUNT = re.compile(r"\d{1,4}(?:\.0)?")
-_BEFORE_REMARK = re.compile(
-    r"\s*[(\[,;:]\s*(?=\D)|\s+[-–—]\s+(?=\D)"
-    r"|[\s,;:]+[(\[]?(?=(?:\d\d?[./]\d\d?[./]\d{4}|\d{4}[./-]\d\d?[./-]\d\d?)[)\]]?$)"
-)
 _TOTALS = {"total", "totals", "grand total", "sum", "summe", "gesamt", "somme", "合计", "总计", "合計", "総計", "합계"}
 _SAMPLE = 1000  # rows that show whether publication numbers have digits
+_AS_RECORD = record_reader(Patent)
+_Read = Callable[..., Number | None]
 _SENTENCE = 3  # words of a line that is a text, not a number
 
 
 class _TableReader:
-    def __init__(self, path: Path, columns: ColumnMap) -> None:
-        self._path, self._columns = path, columns
-        self._sheet = _sheet(path, columns)
+    def __init__(self, path: Path, columns: ColumnMap, sheets: Collection[str] = ()) -> None:
+        self._path, self._columns, self._sheets = path, columns, sheets
+        self._sheet = _sheet(path, columns, sheets)
         self._places, self._about_columns = _places(columns, self._sheet.columns, path)
         self._order = cache(self._day_order)
         self._place = ""
         self._notes: list[Note] = []
-        self._more: dict[str, tuple[Label, ...]] = {}
+        self._more: dict[str, dict[str, tuple[Any, ...]]] = {}
         self._titles: dict[str, int] = {}
 
     def read(self) -> Iterator[Item]:
         yield from (*self._sheet.notes, *self._about_columns)
-        if self._columns.labels and "publication_number" in self._columns.fields:
-            self._read_labels()
+        if "publication_number" in self._columns.fields and (self._columns.labels or self._repeats()):
+            self._read_lists()
         for place, row in self._sheet.rows:
             if isinstance(row, Skipped):
                 yield row
             else:
                 yield from self._items(place, row)
 
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The sheets that have other columns."""
+        return () if self._columns.sheet else self._sheet.others
+
     def _rows(self) -> Iterator[dict[str, Any]]:
-        return (row for _, row in _sheet(self._path, self._columns).rows if not isinstance(row, Skipped))
+        return (row for _, row in _sheet(self._path, self._columns, self._sheets).rows if not isinstance(row, Skipped))
 
     def _day_order(self, column: Column) -> str:
         found = [self._places[name][0] for name in column.column if name in self._places]
@@ -124,21 +132,37 @@ class _TableReader:
         found = [any(has_digit(text_of(row.get(name))) for name in names) for row in islice(self._rows(), _SAMPLE)]
         return 2 * sum(found) > len(found)
 
-    def _read_labels(self) -> None:
-        """Collect the labels of publications with several rows, such as one row for each topic."""
-        found: dict[str, list[tuple[Label, ...]]] = {}
+    def _read_lists(self) -> None:
+        """Collect labels and lists of publications with several rows, such as one row for each topic or class."""
+        found: dict[str, list[dict[str, tuple[Any, ...]]]] = {}
         for row in self._rows():
-            found.setdefault(self._publication_number(row), []).append(tuple(self._labels(row)))
+            found.setdefault(next(iter(self._publications(row)), ""), []).append(self._lists(row))
         self._more = {
-            publication: tuple(dict.fromkeys(label for labels in several for label in labels))
+            publication: {
+                name: tuple(dict.fromkeys(one for lists in several for one in lists[name])) for name in several[0]
+            }
             for publication, several in found.items()
             if len(several) > 1
         }
 
+    def _repeats(self) -> bool:
+        """Whether the first rows have a publication more than once."""
+        numbers = [next(iter(self._publications(row)), "") for row in islice(self._rows(), _SAMPLE)]
+        return len(set(numbers)) < len(numbers)
+
+    def _lists(self, row: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+        columns = self._columns.fields
+        lists: dict[str, tuple[Any, ...]] = {
+            name: tuple(dict.fromkeys(filter(None, self._list(row, columns[name])))) for name in LISTS & columns.keys()
+        }
+        lists |= {name: read_codes(self._classes(row, columns[name])) for name in {"ipc", "cpc"} & columns.keys()}
+        return {**lists, "labels": tuple(self._labels(row))}
+
     def _items(self, place: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the records and notes of a row, or the reason to skip it."""
         self._notes, self._place = [], place
-        publication = self._publication_number(row)
+        numbers = self._publications(row)
+        publication = next(iter(numbers), "")
         if "publication_number" in self._columns.fields:
             if not publication:
                 yield Skipped("", place, "no publication number")
@@ -152,14 +176,18 @@ class _TableReader:
                 self._note("the row has fewer cells than the header", publication)
             title = self._text(row, self._columns.fields.get("title"))
             if publication in self._titles:
-                what = "labels, citations" if self._columns.labels else "citations"
+                adds = self._more.get(publication, {}) != self._lists(row)
+                what = "labels, citations" if self._columns.labels else "lists, citations" if adds else "citations"
                 other = " with another title" if title and hash(title) != self._titles[publication] else ""
                 example = f"{publication} '{shorten(title, 60)}'" if other else publication
                 self._note(f"the publication is in an earlier row{other}: only {what} and relations are read", example)
             else:
                 self._titles[publication] = hash(title)
                 yield self._patent(publication, row)
-            yield from self._others_in_cell(publication, row)
+            for other, where in numbers.items():
+                if other != publication:
+                    self._note(f"a further publication number in the {where}: read as a member of the family", other)
+                    yield Relation(publication, other, "member")
         for section in self._columns.citations:
             yield from self._citations(section, publication, row)
         yield from self._relations(publication, row)
@@ -177,6 +205,7 @@ class _TableReader:
         return ""
 
     def _note(self, what: str, example: str = "") -> None:
+        example = cut(example)
         self._notes.append(Note(what, f"{self._place}: {example}" if example else self._place))
 
     def _cells(self, row: Mapping[str, Any], column: Column | None) -> list[Any]:
@@ -235,28 +264,62 @@ class _TableReader:
     def _classes(self, row: Mapping[str, Any], column: Column) -> list[str]:
         """The texts of a cell of class codes; a comma, which a list in one subclass has, separates none."""
         marks = [mark for mark in column.separator if "," not in mark]
-        return self._list(row, dataclasses.replace(column, separator=(*(marks or ["\n"]),)))
+        return self._list(row, replace(column, separator=(*(marks or ["\n"]),)))
 
-    def _publication_number(self, row: Mapping[str, Any]) -> str:
+    def _publications(self, row: Mapping[str, Any]) -> dict[str, str]:
+        """The numbers of a row, the first of its first filled column first, each in that ``cell`` or in the ``row``."""
         fields = self._columns.fields
-        return self._number(row, fields.get("publication_number"), self._text(row, fields.get("kind")))
+        column, kind = fields.get("publication_number"), self._text(row, fields.get("kind"))
+        if column is None:
+            return {}
+        # The columns of a map of this package are alternatives; PATENTSCOPE's second one is a number of its own.
+        whole = column.join is not None or self._columns.name in SHIPPED
+        names = [column.column] if whole else [(name,) for name in column.column]
+        columns = [replace(column, column=several) for several in names]
+        if len(columns) > 1:
+            columns = [one for one in columns if self._text(row, one)]
+            # The kind code of a granted patent is not that of its publication, which may come first.
+            kind = "" if len(columns) > 1 and not kind.startswith("A") else kind
+        numbers: dict[str, str] = {}
+        for one in columns:
+            where, of_first = ("row", "") if numbers else ("cell", kind)
+            for number, _ in self._numbers_of(row, one, read_number, of_first):
+                if number:
+                    numbers.setdefault(number, where)
+        return numbers
 
-    def _number(self, row: Mapping[str, Any], column: Column | None, kind: str = "") -> str:
-        """The first number of a cell, with the kind code of another column if it has none."""
-        numbers = [one for one in self._list(row, column) if one]
-        return self._normal(numbers[0], column, partial(read_number, kind=kind)) if numbers and column else ""
+    def _numbers_of(
+        self,
+        row: Mapping[str, Any],
+        column: Column,
+        read: _Read = read_number,
+        kind: str = "",
+        note: str = "a remark after a number is removed",
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the normal form of each number of a cell and the category with it. Empty texts stay.
 
-    def _normal(self, text: str, column: Column, read: Callable[[str, str], Number | None] = read_number) -> str:
-        """The normal form of a number, or its text if it cannot be read."""
-        number = read(text, column.office)
-        for mark in reversed([] if number else list(_BEFORE_REMARK.finditer(text))):
-            if number := read(text[: mark.start()], column.office):
-                self._note("a remark after a number is removed", text)
-                break
-        if number is None:
-            self._note(_DESTROYED if _SCIENTIFIC.fullmatch(text) else _UNREADABLE, text)
-            return text
-        return number.key if read is read_application else number.docdb
+        The first number has the kind code of another column if it has none.
+        """
+        texts = unbroken(self._list(row, column))
+        offices = [column.office] * len(texts)
+        if column.office_column:
+            named = [
+                one for value in self._values(row, column.office_column) for one in listed(value, column.separator)
+            ]
+            offices = named if len(named) == len(texts) else named * len(texts) if len(named) == 1 else offices
+        for place, (text, office) in enumerate(zip(texts, offices, strict=True)):
+            one = partial(read, office=office, **({"kind": kind} if kind and not place else {}))
+            for piece in numbers_in(text, one):
+                written = number_in(piece, one)
+                number = one(written.text) if piece else None
+                if number is None:
+                    if piece:
+                        self._note(_DESTROYED if _SCIENTIFIC.fullmatch(piece) else _UNREADABLE, piece)
+                    yield piece, ""
+                    continue
+                if written.has_more:
+                    self._note(note, piece)
+                yield (number.key if read is read_application else number.docdb), written.category
 
     def _date(self, row: Mapping[str, Any], ours: str, column: Column | None) -> dt.date | None:
         cells = [value for value in self._cells(row, column) if value is not None]
@@ -266,16 +329,25 @@ class _TableReader:
         if isinstance(value, str) and not column.date:
             values = listed(value, column.separator)
             value = next(iter(values), "")
+            if len(values) > 1 and ours == "priority_date":
+                if not column.separator:
+                    self._note(f"{ours} has several dates: the earliest is read", cells[0])
+                dates = [date for one in values if (date := self._one_date(ours, column, one))]
+                return min(dates, default=None)
             if len(values) > 1 and not column.separator:
                 self._note(f"{ours} has several dates: the first is read", value)
+        return self._one_date(ours, column, value)
+
+    def _one_date(self, ours: str, column: Column, value: Any) -> dt.date | None:
         order = "" if column.date or not needs_order(value) else self._order(column)
         try:
             date = read_date(value, column.date, order)
         except ValueError as error:
-            within = _DATE_WITHIN.findall(value) if isinstance(value, str) and not column.date else []
+            within = dates_within(value) if isinstance(value, str) and not column.date else []
             date = None
             with suppress(ValueError):
-                date = read_date(within[0]) if len(within) == 1 else None
+                several = [read_date(one) for one in within] if len(within) == 1 or ours == "priority_date" else []
+                date = min((one for one in several if one), default=None)
             if date is None:
                 why = str(error) if "'" in str(error) else f"'{text_of(value)}' is not a date"
                 self._note(f"{ours} cannot be read: left empty", why)
@@ -296,9 +368,7 @@ class _TableReader:
         columns = self._columns.fields
         values: dict[str, Any] = {name: self._text(row, columns[name]) for name in _STRINGS & columns.keys()}
         values |= {name: self._date(row, name, columns[name]) for name in _DATES if name in columns}
-        for name in LISTS & columns.keys():
-            values[name] = tuple(dict.fromkeys(filter(None, self._list(row, columns[name]))))
-        values |= {name: read_codes(self._classes(row, columns[name])) for name in {"ipc", "cpc"} & columns.keys()}
+        values |= self._more.get(publication) or self._lists(row)
         for name, kind in PARTS.items():
             dotted = {ours.partition(".")[2]: column for ours, column in columns.items() if ours.startswith(f"{name}.")}
             parts = {part: self._text(row, column) for part, column in dotted.items()}
@@ -317,7 +387,6 @@ class _TableReader:
             publication,
             self._family(publication, row),
             **values,
-            labels=self._more.get(publication) or tuple(self._labels(row)),
             languages=TextLanguages(**{name: found[0][0] for name, found in texts.items() if found}),
             translations=_translations({name: found[1:] for name, found in texts.items()}),
             application_number=self._application(row),
@@ -350,7 +419,7 @@ class _TableReader:
 
     def _numbers(self, row: Mapping[str, Any], column: Column | None, kind: str = "member") -> list[str]:
         read = read_number if kind in RELATED_PUBLICATIONS else read_application
-        return [self._normal(text, column, read) for text in self._list(row, column) if text] if column else []
+        return [number for number, _ in self._numbers_of(row, column, read) if number] if column else []
 
     def _application(self, row: Mapping[str, Any]) -> str:
         return next(iter(self._numbers(row, self._columns.fields.get("application_number"), "application")), "")
@@ -364,15 +433,6 @@ class _TableReader:
             names = fine if len(fine) == len(coarse) else [""] * len(coarse)
             pairs = dict.fromkeys(zip(coarse, names, strict=True))
             yield from (Label(landscape, one, name) for one, name in pairs if one)
-
-    def _others_in_cell(self, publication: str, row: Mapping[str, Any]) -> Iterator[Item]:
-        """Yield the numbers after the first of a cell as members of the family (Espacenet, Orbit)."""
-        column = self._columns.fields["publication_number"]
-        others = [text for text in self._list(row, column) if text][1:]
-        for text in dict.fromkeys(others):
-            if (other := self._normal(text, column)) != publication:
-                self._note("a further publication number in the cell: read as a member of the family", other)
-                yield Relation(publication, other, "member")
 
     def _citations(self, columns: Mapping[str, Column], publication: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the citations of a section. Its citing or its cited numbers are by default this publication."""
@@ -388,6 +448,9 @@ class _TableReader:
         }
         if any(marks) and not any(parallel["category"]):
             parallel["category"] = marks if length == len(cited) else marks * length
+        phases = [phase_and_origin(code) for code in parallel["phase"]]
+        parallel["phase"] = [phase for phase, _ in phases]
+        parallel["origin"] = [own or origin for own, (_, origin) in zip(parallel["origin"], phases, strict=True)]
         claims = claim_numbers(self._text(row, columns.get("claims")))
         passages = tuple(self._list(row, columns.get("passages")))
         date = self._date(row, "date of a citation", columns.get("date"))
@@ -410,17 +473,8 @@ class _TableReader:
         if len(found) == 1 and _COUNT.fullmatch(found[0]) and publication and not _COUNT.fullmatch(publication):
             self._note("a count of citations, not a number: not read", found[0])
             return [], []
-        numbers, marks = [], []
-        for text in found:
-            mark = ""
-            parts = _MARKED.fullmatch(text) if text and read_number(text, column.office) is None else None
-            if parts and read_number(parts["number"], column.office) is not None:
-                mark = parts["before"] or parts["after"] or ""
-                self._note("a category or remark is with a cited number", text)
-                text = parts["number"]
-            numbers.append(self._normal(text, column) if text else "")
-            marks.append(mark)
-        return numbers, marks
+        pairs = list(self._numbers_of(row, column, note="a category or remark is with a cited number"))
+        return [number for number, _ in pairs], [mark for _, mark in pairs]
 
     def _aligned(self, ours: str, values: list[str], length: int) -> list[str]:
         """One value for each cited number, if there is one for each or one for all."""
@@ -432,7 +486,7 @@ class _TableReader:
 
     def _relations(self, publication: str, row: Mapping[str, Any]) -> Iterator[Item]:
         columns = self._columns.relations
-        number = self._number(row, columns.get("number")) or publication
+        number = next(iter(self._numbers(row, columns.get("number"))), publication)
         for kind in RELATIONS:
             for related in dict.fromkeys(self._numbers(row, columns.get(kind), kind)):
                 if number and related != number:
@@ -495,9 +549,10 @@ def is_table(source: str) -> bool:
 
 def readers() -> list[Reader]:
     """Return the readers of the maps of this package and, at the end, of tables with self-explanatory columns."""
-    shipped = [reader_of(read_map(Path(__file__).with_name("maps") / f"{name}.toml")) for name in SHIPPED]
+    maps = [read_map(Path(__file__).with_name("maps") / f"{name}.toml") for name in SHIPPED]
     what = "any table whose columns have the names of our fields or common names"
-    return [*shipped, Reader(GUESSED, what, lambda path: bool(suggest(path)), _read_suggested)]
+    guessed = Reader(GUESSED, what, lambda path: bool(_plans(path)), read_tables)
+    return [*(dataclasses.replace(reader_of(one), read=partial(read_tables, columns=one)) for one in maps), guessed]
 
 
 def reader_of(columns: ColumnMap) -> Reader:
@@ -511,16 +566,118 @@ def reader_of(columns: ColumnMap) -> Reader:
     return Reader(columns.name, columns.what, sniff, partial(read_table, columns=columns), columns.text)
 
 
-def _read_suggested(path: Path) -> Iterator[Item]:
-    guess = suggest(path)
-    columns = parse_map(guess.toml, path)
-    read = [(name, ours) for part in columns.sections() for ours, one in part.items() for name in one.column]
-    why = {column: f" (by its values: {what})" for column, what in guess.by_values.items()}
-    yield Note(COLUMNS_READ, ", ".join(f"'{name}' as {ours}{why.get(name, '')}" for name, ours in read), len(read))
-    if guess.unused:
-        unused = "; ".join(f"'{name}': {what}" for name, what in guess.unused.items())
-        yield Note("columns that a map could use", unused, len(guess.unused))
-    yield from read_table(path, columns)
+@dataclass(frozen=True)
+class _Plan:
+    """Sheets with the same columns and the map that reads them; ``guess`` is what their columns were taken for."""
+
+    columns: ColumnMap
+    sheets: tuple[str, ...] = ()
+    guess: Suggestion | None = None
+
+
+NOT_UNDERSTOOD = "a sheet was not understood: not read"
+UNUSED = "columns that a map could use"
+
+
+def _plans(path: Path, columns: ColumnMap | None = None, notes: list[Note] | None = None) -> list[_Plan]:
+    """Return how each sheet is read: the best one with the map, if one is given, the others by their own headers."""
+    plans: list[_Plan] = []
+    left: tuple[str, ...] = ()
+    first: DataError | None = None
+    while left or not (plans or first):
+        known = columns if not (plans or first) else None
+        sheet = _sheet(path, known, left) if known else open_sheet(path, is_known, sheets=left)
+        left = sheet.others
+        try:
+            used = _used(known, sheet.columns) if known else ()
+            guess = suggest(path, sheets=sheet.names, without=used) if known is None or sheet.names else None
+            guessed = parse_map(guess.toml, path) if guess else None
+        except DataError as error:
+            first, guess, guessed = first or error, None, None
+        if known:
+            plans.append(_Plan(_completed(known, guessed, sheet.columns) if guessed else known, sheet.names))
+        elif guessed:
+            plans.append(_Plan(guessed, sheet.names, guess))
+        elif notes is not None:
+            names = ", ".join(f"'{name}'" for name in sheet.names)
+            notes.append(Note(NOT_UNDERSTOOD, f"{names} (columns: {cut(', '.join(sheet.columns))})", len(sheet.names)))
+    if not plans and first:
+        raise first
+    return plans
+
+
+def _used(columns: ColumnMap, there: Sequence[str]) -> set[str]:
+    """The columns of a table that a map reads, but for those of the publication number."""
+    number = columns.fields.get("publication_number", Column()).column
+    wanted = {_folded(one) for name in columns.names() for one in (name, name.partition(".")[0]) if name not in number}
+    return {name for name in there if _folded(name) in wanted}
+
+
+def _completed(columns: ColumnMap, guessed: ColumnMap, there: Sequence[str]) -> ColumnMap:
+    """Complete a map of this package with fields that the table has under other names, and the offices of numbers."""
+    names = set(map(_folded, there))
+
+    def is_read(column: Column | None) -> bool:
+        heads = [one for name in (column.column if column else ()) for one in (name, name.partition(".")[0])]
+        return column is not None and (not column.column or any(_folded(name) in names for name in heads))
+
+    fields = dict(columns.fields)
+    for ours, column in guessed.fields.items():
+        mine = fields.get(ours)
+        if mine and is_read(mine) and column.office_column and not (mine.office or mine.join is not None):
+            fields[ours] = replace(mine, office_column=column.office_column)
+        elif ours != "publication_number" and not is_read(mine):
+            fields[ours] = column
+    directions = {name for section in columns.citations for name, column in section.items() if is_read(column)}
+    more = tuple(section for section in guessed.citations if not {"citing", "cited"} & section.keys() & directions)
+    relations = {name: column for name, column in columns.relations.items() if is_read(column)}
+    return replace(
+        columns,
+        fields=fields,
+        citations=(*columns.citations, *more),
+        relations={**columns.relations, **guessed.relations, **relations},
+    )
+
+
+def read_tables(path: Path, columns: ColumnMap | None = None) -> Iterator[Item]:
+    """Yield the items of all sheets of a file, each read by its own header and joined by publication number."""
+    notes: list[Note] = []
+    first, *others = _plans(path, columns, notes)
+    yield from notes
+    later: dict[str, Patent] = {}
+    rest: list[Item] = []
+    for plan in others:
+        for item in _read_plan(path, plan):
+            if isinstance(item, Patent) and item.publication_number not in later:
+                later[item.publication_number] = item
+            elif isinstance(item, Patent):
+                later[item.publication_number] = _joined(later[item.publication_number], item)[0]
+            else:
+                rest.append(item)
+    for item in _read_plan(path, first):
+        if isinstance(item, Patent) and (other := later.pop(item.publication_number, None)):
+            item, added, conflicts = _joined(item, other)
+            for what, fields in ((ADDED, added), (CONFLICTS, conflicts)):
+                if fields:
+                    yield Note(what, f"{item.publication_number}: {', '.join(fields)}", len(fields))
+        yield item
+    yield from (*later.values(), *rest)
+
+
+def _joined(earlier: Patent, later: Patent) -> tuple[Patent, list[str], list[str]]:
+    row, added, conflicts = joined(row_of(earlier), row_of(later))
+    return _AS_RECORD(row), added, conflicts
+
+
+def _read_plan(path: Path, plan: _Plan) -> Iterator[Item]:
+    if plan.guess:
+        read = [(name, ours) for part in plan.columns.sections() for ours, one in part.items() for name in one.column]
+        why = {column: f" (by its values: {what})" for column, what in plan.guess.by_values.items()}
+        yield Note(COLUMNS_READ, ", ".join(f"'{name}' as {ours}{why.get(name, '')}" for name, ours in read), len(read))
+        if plan.guess.unused:
+            unused = "; ".join(f"'{name}': {what}" for name, what in plan.guess.unused.items())
+            yield Note(UNUSED, unused, len(plan.guess.unused))
+    yield from _TableReader(path, plan.columns, plan.sheets).read()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -532,34 +689,40 @@ class Preview:
 
 
 def preview(path: Path, reader: Reader) -> Preview:
-    guess = suggest(path) if reader.name == GUESSED else None
-    columns = parse_map(guess.toml if guess else reader.settings, path)
-    read: dict[str, list[str]] = {}
-    for part in columns.sections():
-        for ours, column in part.items():
-            for name in column.column:
-                read.setdefault(_folded(name), []).append("label" if ours in ("coarse", "fine") else ours)
-    rows = []
-    for name, typed in types_of(_sheet(path, columns)).items():
-        ours = ", ".join(dict.fromkeys(read.get(_folded(name), read.get(_folded(name.partition(".")[0]), []))))
-        why = "" if not ours else "its name" if guess else f"the map {columns.name}"
-        if guess:
-            why = "its values" if name in guess.by_values else guess.unused.get(name, why)
-        rows.append((name, typed.what, ours or "not read", why))
-    return Preview(tuple(rows), bool(guess and guess.by_values))
+    known = parse_map(reader.settings, path) if reader.name != GUESSED else None
+    plans = _plans(path, known) if reader.name in (*SHIPPED, GUESSED) else [_Plan(known)] if known else []
+    rows: list[tuple[str, str, str, str]] = []
+    for place, plan in enumerate(plans):
+        read: dict[str, list[str]] = {}
+        for part in plan.columns.sections():
+            for ours, column in part.items():
+                for name in column.column:
+                    read.setdefault(_folded(name), []).append("label" if ours in ("coarse", "fine") else ours)
+        for name, typed in types_of(_sheet(path, plan.columns, plan.sheets)).items():
+            ours = ", ".join(dict.fromkeys(read.get(_folded(name), read.get(_folded(name.partition(".")[0]), []))))
+            why = "" if not ours else "its name" if plan.guess else f"the map {plan.columns.name}"
+            if plan.guess:
+                why = "its values" if name in plan.guess.by_values else plan.guess.unused.get(name, why)
+            rows.append((f"{plan.sheets[0]}: {name}" if place else name, typed.what, ours or "not read", why))
+    return Preview(tuple(rows), any(plan.guess and plan.guess.by_values for plan in plans))
 
 
 def _folded(name: str) -> str:
     return " ".join(name.casefold().split())
 
 
-def _sheet(path: Path, columns: ColumnMap) -> Sheet:
+def _sheet(path: Path, columns: ColumnMap, sheets: Collection[str] = ()) -> Sheet:
     wanted = {_folded(name) for name in (*columns.names(), *columns.recognised_by)}
-    return open_sheet(path, lambda name: _folded(name) in wanted, columns.preamble, columns.delimiter, columns.sheet)
+    sheets = sheets or ((columns.sheet,) if columns.sheet else ())
+    return open_sheet(path, lambda name: _folded(name) in wanted, columns.preamble, columns.delimiter, sheets)
 
 
 def read_table(path: Path, columns: ColumnMap) -> Iterator[Item]:
-    yield from _TableReader(path, columns).read()
+    """Yield the items of the sheets that a map describes."""
+    reader = _TableReader(path, columns)
+    yield from reader.read()
+    if others := reader.others:
+        yield Note("sheets not read: the map does not name their columns", ", ".join(map(repr, others)), len(others))
 
 
 def _places(columns: ColumnMap, there: Sequence[str], path: Path) -> tuple[Mapping[str, tuple[str, str]], list[Note]]:

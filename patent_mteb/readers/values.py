@@ -9,11 +9,12 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from patent_mteb.patents.numbers import ERA_LETTERS, ERAS, read_application, read_number
+from patent_mteb.patents.categories import split_category
+from patent_mteb.patents.numbers import ERA_LETTERS, ERAS, Number, read_application, read_number
 from patent_mteb.patents.text import plain_lines
 
 CODES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("codes.toml").read_text("utf-8"))
@@ -21,18 +22,6 @@ UNREAD = "a number that cannot be read, stored as written"
 UNREAD_DAY = "a date that cannot be read, left empty"
 _NO_DAY = re.compile(r"[0-]*|9999-?12-?31")
 _DAY = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:[T ].*)?")
-_CITED_BY = {"examiner": "examiner", "applicant": "applicant", "app": "applicant"}
-_BY_OFFICE = ("search", "international-search", "examination")  # phases in which an examiner cites
-
-
-def phase_and_origin(code: str, cited_by: str = "") -> tuple[str, str]:
-    """Return the phase of a code of the EPO, and whether an examiner or the applicant cited.
-
-    Neither did in an opposition (``OPP``, ``FOP``): what opponents cite has no origin.
-    """
-    code = code.strip().lower()
-    phase = CODES["phases"].get(code, code)
-    return phase, _CITED_BY.get((cited_by or code).lower(), "examiner" if phase in _BY_OFFICE else "")
 
 
 def day(text: str | int | None) -> dt.date | None:
@@ -51,6 +40,14 @@ def day(text: str | int | None) -> dt.date | None:
 def unread_day(text: str | int | None) -> bool:
     """Whether a text is an invalid date for :func:`day`, and not a value for an unknown date."""
     return day(text) is None and not _NO_DAY.fullmatch(str(text or "").strip())
+
+
+_LONGEST_EXAMPLE = 100
+
+
+def cut(text: str) -> str:
+    """Return a text as an example in a message: at most 100 characters."""
+    return text if len(text) <= _LONGEST_EXAMPLE else text[: _LONGEST_EXAMPLE - 1] + "…"
 
 
 def has_digit(text: str) -> bool:
@@ -79,6 +76,74 @@ def application(text: str, office: str = "", kind: str = "") -> str:
 def reads(text: str, office: str = "", kind: str = "") -> bool:
     """Whether a publication number can be read."""
     return read_number(text, office, kind) is not None
+
+
+_LONGEST_NUMBER = 60  # characters of a number as any tool writes it, with office, kind and blanks
+_LONGEST_WITH_REMARK = 200
+_BEFORE_REMARK = re.compile(
+    r"\s*[(\[,;:]\s*(?=\D)|\s+[-–—]\s+(?=\D)|\s*\((?=[^()]*\)$)"
+    r"|[\s,;:]+[(\[]?(?=(?:\d\d?[./]\d\d?[./]\d{4}|\d{4}[./-]\d\d?[./-]\d\d?|(?:1[89]|20)\d{6})[)\]]?$)"
+)
+_NEXT_NUMBER = re.compile(
+    r"\s*[,;|\n，；、]\s*(?=[A-Z]{2}[ -]?[\dA-Z])|\s+(?:/|&|and|und|et|or|oder)\s+(?=[A-Z]{2}[ -]?\d)"
+    r"|(?<=[A-Z\d)\]])\s+(?=[A-Z]{2}[ -]?\d{4})"
+)
+_DATE_WITHIN = re.compile(
+    r"(?<![^\s(\[])(?:(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:1[89]|20)\d\d|(?:1[89]|20)\d\d-\d\d-\d\d)"
+    r"(?=T\d|[\s)\],;]|$)"
+)
+
+
+class Written(NamedTuple):
+    """A number as it is written, the category that is with it, and whether a category or remark was removed."""
+
+    text: str
+    category: str = ""
+    has_more: bool = False
+
+
+def number_in(text: str, read: Callable[[str], Number | None]) -> Written:
+    """Return the number at the start of a text, without a category, a date or another remark (``EP1000000A1 [X]``)."""
+    if len(text) <= _LONGEST_WITH_REMARK:
+        bare, category = split_category(text) if not text.isalnum() else (text, "")
+        if category and read(bare) is not None:
+            return Written(bare, category, True)
+        if read(text) is not None:
+            return Written(text)
+    else:
+        text = text[:_LONGEST_NUMBER]
+    for mark in reversed(list(_BEFORE_REMARK.finditer(text[:_LONGEST_WITH_REMARK]))):
+        bare = text[: mark.start()]
+        if len(bare) <= _LONGEST_NUMBER and read(bare) is not None:
+            return Written(bare, "", True)
+    return Written(text)
+
+
+def numbers_in(text: str, read: Callable[[str], Number | None]) -> list[str]:
+    """Split a text where another number begins, if several of its pieces are numbers; else return it as it is."""
+    if len(text) <= _LONGEST_WITH_REMARK and read(text) is not None:
+        return [text]
+    pieces = _NEXT_NUMBER.split(text)
+    several = sum(read(number_in(piece, read).text) is not None for piece in pieces) > 1 if len(pieces) > 1 else False
+    return pieces if several else [text]
+
+
+def unbroken(texts: Sequence[str]) -> list[str]:
+    """Join texts that were split within brackets (``US9000001B2 (Smith; 2015)``)."""
+    joined: list[str] = []
+    depth = 0
+    for text in texts:
+        if depth > 0:
+            joined[-1] += f"; {text}"
+        else:
+            joined.append(text)
+        depth += text.count("(") - text.count(")")
+    return joined if depth == 0 else list(texts)
+
+
+def dates_within(text: str) -> list[str]:
+    """Return the dates in a text (``60/225,166 14.08.2000 US``) of which day, month and year are clear."""
+    return _DATE_WITHIN.findall(text)
 
 
 def language(text: str | None) -> str:
@@ -280,7 +345,7 @@ _WHOLE = re.compile(r"^(\d{5,})\.0$")  # a number or a date that was a cell of n
 _KIND_BELOW = re.compile(r"^([A-Z]{2}[\d ,./-]*\d)\s*\n\s*([A-Z]\d?)$")
 _WHAT = "(?:abstract|title|claims?|description|data|text|information)"
 _UNAVAILABLE = re.compile(
-    rf"\W*(?:no {_WHAT}(?: (?:is |are )?(?:available|provided|found))?"
+    rf"\W*(?:unavailable {_WHAT}|no {_WHAT}(?: (?:is |are )?(?:available|provided|found))?"
     rf"|(?:(?:the )?{_WHAT} )?(?:is |are )?(?:not |un)(?:available|provided))\W*",
     re.IGNORECASE,
 )

@@ -14,12 +14,16 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from html.entities import html5
+from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import IO, TypeAlias
+from typing import IO, TypeAlias, cast
 
 from lxml import etree
 
@@ -51,6 +55,8 @@ _CHUNK = 1 << 20
 _SMALL_CHUNK = 1 << 12
 _BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError)
 _XML_NAMES = (".xml", ".sgml", ".sgm")
+_ZIP_NAME = ".zip"
+_IN_MEMORY = 1 << 26  # bytes of a zip file in a zip file; a larger one is a temporary file
 
 
 class MalformedError(ValueError):
@@ -112,7 +118,10 @@ def documents(path: Path, split: Split) -> Iterator[tuple[str, bytes] | Skipped]
             yield from _numbered(stream, "", split)
 
 
-def _zipped(stream: IO[bytes], path: Path, split: Split) -> Iterator[tuple[str, bytes] | Skipped]:
+def _zipped(
+    stream: IO[bytes], path: Path, split: Split, *, inner: bool = False
+) -> Iterator[tuple[str, bytes] | Skipped]:
+    """Yield the documents of a zip file and of the zip files in it; those in an ``inner`` one are not opened."""
     try:
         archive = zipfile.ZipFile(stream)
     except (zipfile.BadZipFile, ValueError) as error:
@@ -120,8 +129,11 @@ def _zipped(stream: IO[bytes], path: Path, split: Split) -> Iterator[tuple[str, 
     for member in archive.infolist():
         if member.is_dir():
             continue
-        if reason := _refusal(member):
+        if reason := _refusal(member, inner=inner):
             yield Skipped("", member.filename, reason)
+            continue
+        if PurePosixPath(member.filename).suffix.lower() == _ZIP_NAME:
+            yield from _inner_zip(archive, member, path, split)
             continue
         try:
             with archive.open(member) as file:
@@ -130,12 +142,28 @@ def _zipped(stream: IO[bytes], path: Path, split: Split) -> Iterator[tuple[str, 
             yield Skipped("", member.filename, f"the rest of a file in the zip cannot be read ({type(error).__name__})")
 
 
-def _refusal(member: zipfile.ZipInfo) -> str:
+def _inner_zip(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, split: Split
+) -> Iterator[tuple[str, bytes] | Skipped]:
+    """Yield the documents of a zip file in a zip file, in which the EPO delivers national full texts."""
+    try:
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as copy, archive.open(member) as file:
+            shutil.copyfileobj(file, copy)
+            for one in _zipped(cast(IO[bytes], copy), path, split, inner=True):
+                if isinstance(one, Skipped):
+                    yield replace(one, place=f"{member.filename}, {one.place}")
+                else:
+                    yield f"{member.filename}, {one[0]}", one[1]
+    except (*_BROKEN_ZIP, DataError) as error:
+        yield Skipped("", member.filename, f"a zip file in the zip cannot be read ({type(error).__name__})")
+
+
+def _refusal(member: zipfile.ZipInfo, *, inner: bool) -> str:
     """The reason to skip a file of a zip file, empty if there is none."""
     path = PurePosixPath(member.filename)
     if path.is_absolute() or ".." in path.parts:
         return "its path leads out of the zip"
-    if path.suffix.lower() not in _XML_NAMES:
+    if path.suffix.lower() not in (_XML_NAMES if inner else (*_XML_NAMES, _ZIP_NAME)):
         return f"not XML, by its name ({path.suffix.lower() or 'none'})"
     if member.flag_bits & 1:
         return "encrypted"
@@ -205,9 +233,26 @@ def _element(content: bytes) -> Element:
     return etree.fromstring(content, etree.XMLParser(**safe, huge_tree=True, remove_comments=True))
 
 
+def first_start(path: Path) -> bytes:
+    """Return the start of the first document of a file or a zip file, empty if there is none."""
+    return next((one[1] for one in documents(path, _start) if not isinstance(one, Skipped)), b"")
+
+
 def first_root(path: Path) -> str:
     """Return the name of the first root element of a file or a zip file, without namespace; empty if there is none."""
-    start = next((one[1] for one in documents(path, _start) if not isinstance(one, Skipped)), b"")
+    return _root(first_start(path))
+
+
+def first_roots(path: Path) -> Iterator[str]:
+    """Yield the names of the roots of the first documents, for deliveries that start with a list of contents."""
+    starts = (one[1] for one in documents(path, _start) if not isinstance(one, Skipped))
+    return map(_root, islice(starts, _FIRST))
+
+
+_FIRST = 3
+
+
+def _root(start: bytes) -> str:
     position = 0
     while match := _PROLOG.match(start, position):
         position = match.end()

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from patent_mteb.patents.categories import CATEGORIES, UNGRADED, strongest
+from patent_mteb.patents.categories import CATEGORIES, UNGRADED, is_category, strongest
 from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.families import by_age
 from patent_mteb.patents.on_disk import publications, stored_like
@@ -292,10 +292,7 @@ def _category(citation: Citation, rules: Rules) -> str | None:
     """Return the strongest category, empty if none counts, None if it is unknown."""
     if not rules.graded:
         return EXAMINER if citation.origin == "examiner" else ""
-    try:
-        return strongest(citation.category)
-    except ValueError:
-        return None
+    return strongest(citation.category) if is_category(citation.category) else None
 
 
 def _reason(

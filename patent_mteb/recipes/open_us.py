@@ -333,11 +333,16 @@ def ancestors(parents: Mapping[int, Sequence[int]], claim: int) -> set[int]:
 def _log_locations(citations: Iterable[Citation], log: BuildLog) -> None:
     """Log what the passages of citations name, and the share that names paragraphs."""
     found: Counter[str] = Counter()
+    chained = 0
     for citation in citations:
         if citation.passages:
-            named = {location.unit for passage in citation.passages for location in locations_in(passage)}
+            locations = [one for passage in citation.passages for one in locations_in(passage)]
+            named = {one.unit for one in locations}
+            chained += any(one.chained for one in locations)
             units = (f"{unit}s" for unit in ("paragraph", "column", "page") if unit in named)
             found[next(units, "neither paragraph, column nor page")] += 1
     share = found["paragraphs"] / max(1, found.total())
     note = f"citations with passages, {share:.0%} of them with paragraphs: {counts_note(dict(sorted(found.items())))}"
+    if chained:
+        note += f"; {chained} with chains of dashes, which are unclear and read as single numbers"
     log.step("locations", found.total(), found["paragraphs"], note)

@@ -55,7 +55,7 @@ import pyarrow.compute as pc
 from patent_mteb.errors import DataError, refuse_repeat
 from patent_mteb.files import json_lines, load_json, text_lines, write_jsonl, write_text
 from patent_mteb.patents import categories, ipc, views
-from patent_mteb.patents.categories import UNGRADED, strongest
+from patent_mteb.patents.categories import UNGRADED, is_category, strongest
 from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.near_duplicates import Sketched
 from patent_mteb.patents.records import Citation, Patent
@@ -337,12 +337,10 @@ def _cited(citations: Sequence[Citation], known: Sketched, graded: bool, log: Bu
     ends, types = array("i"), Few[str]()  # for each citation that counts the rows of both ends, and the type
     n_unknown = n_unreadable = n_without = n_used = n_ungraded = 0
     for citation, citing, cited in each_with_ends(citations, known.index):
-        try:
-            strongest = strongest_type(citation.category) or ("" if graded else CITED)
-        except ValueError:
+        strongest = strongest_type(citation.category) or ("" if graded else CITED)
+        if citation.category != CITED and not is_category(citation.category):
             n_unreadable += 1
-            continue
-        if min(citing, cited) < 0:
+        elif min(citing, cited) < 0:
             n_unknown += 1
         elif family[citing] == family[cited] or not strongest:
             n_without += 1

@@ -47,7 +47,7 @@ import pyarrow as pa
 
 from patent_mteb.files import write_parquet, write_rows
 from patent_mteb.patents import views
-from patent_mteb.patents.categories import degree
+from patent_mteb.patents.categories import degree, is_category
 from patent_mteb.patents.claims import claims_text, independent_claims
 from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.families import age
@@ -320,12 +320,10 @@ def _edges(
     used = ungraded = 0
     for citation, *rows in each_with_ends(citations, numbers):
         citing, cited = (int(document_of[row]) for row in rows)
-        try:
-            relevance = degree(citation.category)
-        except ValueError:
+        relevance = degree(citation.category)
+        if not is_category(citation.category):
             dropped["with a category that no search report uses"] += 1
-            continue
-        if min(citing, cited) < 0:
+        elif min(citing, cited) < 0:
             dropped["of or by publications that are not among the patents"] += 1
         elif citing == cited:
             dropped["within a family"] += 1

@@ -40,6 +40,7 @@ from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.models.variants import reads_section_tags, reads_section_tags_in_paper
+from patent_mteb.patents.categories import is_category
 from patent_mteb.protocols import limits, mean_interval, multi_hot, precision_at
 from patent_mteb.published import citation
 from patent_mteb.recipes.patentmap import (
@@ -110,12 +111,10 @@ def read_search(source: Source) -> Search:
             counts["citations of patents that are not queries (ignored)"] += 1
             continue
         _add_gain(cited, query, document, GAINS.get(category, 0))
-        try:
-            strongest = strongest_type(category)
-        except ValueError:
+        strongest = strongest_type(category)
+        if category != CITED and not is_category(category):
             counts["citations with a category that no search report uses (not relevant)"] += 1
-            continue
-        if not strongest:
+        elif not strongest:
             counts["citations without a category X, Y or A (not relevant)"] += 1
         elif document not in documents:
             counts["citations of documents that are not in the pool (ignored)"] += 1

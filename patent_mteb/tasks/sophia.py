@@ -24,7 +24,7 @@ from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents import ipc
-from patent_mteb.patents.categories import degree
+from patent_mteb.patents.categories import degree, is_category
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.published import citation
 from patent_mteb.recipes.sophia import REPRESENTATIONS
@@ -154,13 +154,10 @@ def _degrees(path: Path, positive: slices.Qrels, counts: Counter[str]) -> dict[t
             problem = f"the pair '{query}', '{document}' is not judged relevant"
             remedy = "add it to qrels/test.tsv with score 1, or delete the row"
             raise DataError(problem, path=path, row=row, remedy=remedy)
-        try:
-            relevance = degree(category or "")
-        except ValueError:
-            counts["citations with a category that no search report uses (in no category slice)"] += 1
-            continue
-        if relevance:
+        if relevance := degree(category or ""):
             degrees.setdefault((query, document), set()).add(relevance)
+        elif not is_category(category or ""):
+            counts["citations with a category that no search report uses (in no category slice)"] += 1
         else:
             counts["citations without a category X, Y or A (in no category slice)"] += 1
     if without := sum((query, document) not in degrees for query, judged in positive.items() for document in judged):

@@ -29,7 +29,7 @@ import pyarrow as pa
 from patent_mteb.errors import DataError
 from patent_mteb.files import json_lines, read_batches, write_rows
 from patent_mteb.patents import ipc
-from patent_mteb.patents.categories import degree
+from patent_mteb.patents.categories import degree, is_category
 from patent_mteb.patents.claims import claims_text
 from patent_mteb.patents.on_disk import outline, publications
 from patent_mteb.patents.records import Patent
@@ -188,6 +188,8 @@ def citing_and_cited(
             left_out["citations from or to another split"] += 1
         elif citing.family_id == cited.family_id:
             left_out["citations within a family"] += 1
+        elif categories and not is_category(citation.category):
+            left_out["citations with a category that no search report uses"] += 1
         elif categories and not degree(citation.category):
             left_out["citations without X, Y or A"] += 1
         elif (citation.citing, citation.cited) in seen:

@@ -39,9 +39,10 @@ TASKS = ("TACToTAC", "AbstractToTAC", "ClaimsToTAC", "ClaimToTAC", "ClaimToPassa
 
 
 def action(application, cited, kind, letter, claims, passages, day="2023-02-01T00:00:00", **more):
-    """A row of the enriched citations, with the names of the published fields."""
+    """A row of the enriched citations, with the names of the published fields, each of an office action of its own."""
     return {
         "patentApplicationNumber": application,
+        "obsoleteDocumentIdentifier": f"{application} {cited}",
         "citedDocumentIdentifier": cited,
         "countryCode": "US",
         "kindCode": kind,

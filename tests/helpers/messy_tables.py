@@ -480,7 +480,7 @@ case(
 case(
     "a cover sheet",
     book({"Cover": [["Search report"], ["date", dt.date(2024, 1, 1)]], "Data": [HEADER, *ROWS]}),
-    "sheets not read: they have other columns: 'Cover'",
+    "a sheet was not understood: not read: 'Cover' (columns: Search report",
 )
 
 
@@ -619,7 +619,8 @@ case(
 case(
     "a second sheet of labels",
     book({"Patents": [HEADER, *ROWS], "Labels": [["Publication Number", "Topic"], [NUMBERS[0], "Energy"]]}),
-    "sheets not read: they have other columns: 'Labels'",
+    "fields joined to a publication of an earlier input: US10123456B2: labels",
+    labels=[["Energy"], [], []],
 )
 case("page numbers", text([HEADER, *ROWS[:2], ["Page 1 of 2"], *ROWS[2:]]), "a line of text, not a record")
 case(
@@ -780,7 +781,6 @@ for written, normal in WRITTEN.items():
     case(shown, text(table("Publication Number,Title", [written, "Pump"])), only={"publication_number": [normal]})
 for written in (
     "US10123456B2 (13.11.2018)",
-    "US10123456B2 2018-11-13",
     "US10123456B2 (expired)",
     "US10123456B2 - see also EP3456789A1",
     "US 10,123,456 B2, withdrawn",
@@ -791,6 +791,11 @@ for written in (
         "a remark after a number is removed",
         only={"publication_number": ["US10123456B2", "US9000001B2"]},
     )
+case(
+    "a date after the number: US10123456B2 2018-11-13",
+    text(table("Publication Number,Title", ["US10123456B2 2018-11-13", "Pump"])),
+    only={"publication_number": ["US10123456B2"]},
+)
 case(
     "a link in Markdown",
     text(table("Publication Number,Title", ["[US10123456B2](https://example.org)", "Pump"])),
@@ -1049,6 +1054,13 @@ case(
     cells_of("Cited Patents", ["US9000001B2 [X]; EP3456789A1 (A)", "X US9000001B2", ""]),
     "a category or remark is with a cited number",
     category=["X", "A", "X"],
+)
+case(
+    "categories next to numbers without kind code: US20120088689 [Y]",
+    cells_of("Cited Patents", ["US9000001 [N]; EP3456789A1 [&]", "I US9000001B2", ""]),
+    "a category or remark is with a cited number",
+    category=["N", "&", "I"],
+    cited=["US10123456B2 US9000001", *PLAIN["cited"][1:]],
 )
 case(
     "authors and dates: US9000001 B2 (Smith, 2015-04-07)",

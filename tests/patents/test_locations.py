@@ -133,3 +133,17 @@ def test_paragraphs_in_each_form(text, paragraphs):
 )
 def test_columns_and_pages_without_their_lines(text, locations):
     assert list(locations_in(text)) == locations
+
+
+CHAINS = {  # answers of OPS have such chains; a range has two ends
+    "* paragraphs [0002] - [0005] - [0013] , [0017] - [0020] - [0038] - [0040] *": (2, 5, 13, 17, 20, 38, 40),
+    "paragraphs 3 - 5 - 9, 20-22": (3, 5, 9, 20, 21, 22),
+    "[0004] - [0006] - [0014], [0027] - [0030]": (4, 6, 14, 27, 28, 29, 30),
+    "[0004] - [0006]; [0014] - [0015]": (4, 5, 6, 14, 15),
+}
+
+
+@pytest.mark.parametrize("text", CHAINS)
+def test_a_chain_of_dashes_is_not_a_range(text):
+    assert paragraphs_in([text]) == CHAINS[text]
+    assert any(one.chained for one in locations_in(text)) == (text != "[0004] - [0006]; [0014] - [0015]")

@@ -267,3 +267,17 @@ def test_an_interrupted_join_gives_the_same(tmp_path, monkeypatch):
     assert [one.notes for one in read_accounts(tmp_path / "root").values()] == [
         one.notes for one in read_accounts(tmp_path / "whole").values()
     ]
+
+
+def test_an_unknown_category_is_counted_and_kept_as_written(tmp_path):
+    rows = [
+        ("US7000001B2", "EP1000001A1", "X"),
+        ("US7000001B2", "EP1000002A1", "Q"),
+        ("US7000001B2", "EP1000003A1", ""),
+    ]
+    file = table(tmp_path / "a.csv", rows, ("citing", "cited", "citation category"))
+    (account,) = import_files([file], tmp_path / "root").accounts
+    found = read_records(tmp_path / "root" / "citations", Citation)
+    assert [one.category for one in found] == ["X", "Q", ""]
+    (note,) = (tally for what, tally in account.notes.items() if "letter" in what)
+    assert (note.count, note.examples) == (1, ["US7000001B2: Q"])

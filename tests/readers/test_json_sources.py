@@ -150,4 +150,4 @@ def test_google_publications_are_read_nested(tmp_path, form):
     assert [claim.depends_on for claim in patent.claims] == [(), (1,)]
     (citation,) = of(items, Citation)
     got = (citation.cited, citation.category, citation.phase, citation.origin)
-    assert got == ("US7844851B2", "X", "SEA", "examiner")
+    assert got == ("US7844851B2", "X", "search", "examiner")

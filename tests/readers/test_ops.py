@@ -12,10 +12,12 @@ import tracemalloc
 import pytest
 from bulk_counts import BULK
 
-from patent_mteb.patents.records import Citation, Patent, read_records
+from patent_mteb.errors import DataError
+from patent_mteb.patents.locations import paragraphs_in
+from patent_mteb.patents.records import Citation, Patent, Relation, read_records
 from patent_mteb.readers import ops, xml
 from patent_mteb.readers.importing import import_files
-from patent_mteb.readers.items import Skipped
+from patent_mteb.readers.items import Note, Skipped
 
 OPS = BULK / "ops"
 READER = ops.READER
@@ -99,7 +101,7 @@ def test_docdb_categories_have_their_own_claims_and_passages(tmp_path):
     assert of(items, Citation) == [
         Citation("EP2000000A1", "US2007140112A1", "X", "examiner", (1, 2, 3), ("page 4",), "search", "EP"),
         Citation("EP2000000A1", "US2007140112A1", "Y", "examiner", (4, 7), (), "search", "EP"),
-        Citation("EP2000000A1", "EP0680812A1", "", "applicant", (), (), "app", "EP"),
+        Citation("EP2000000A1", "EP0680812A1", "", "applicant", (), (), "application", "EP"),
     ]
     assert [(one.place, one.reason) for one in of(items, Skipped)] == [
         ("document 1, exchange document 1", "a citation of other literature than patents"),
@@ -164,3 +166,154 @@ def test_a_large_docdb_file_needs_no_more_memory_than_a_document(tmp_path, monke
     tracemalloc.stop()
     assert (count, size > 24e6) == (600, True)
     assert most < size / 5, "free lists of CPython and remembered numbers take up to 4 MB, whatever the size"
+
+
+def docdb(path, *documents):
+    """A DOCDB file of exchange documents, each with its attributes and the content of its search report."""
+    text = "".join(
+        f"""<exch:exchange-document country="EP" doc-number="{number}" kind="A1" family-id="7" date-publ="20081210" {more}>
+<exch:bibliographic-data><exch:invention-title lang="en">{title}</exch:invention-title>
+<exch:references-cited>{cited}</exch:references-cited></exch:bibliographic-data></exch:exchange-document>
+"""
+        for number, title, more, cited in documents
+    )
+    path.write_text(HEAD + text + TAIL, "utf-8")
+    return path
+
+
+def cited_entry(content, attributes='cited-phase="SEA"', number="0680812"):
+    return f"""<exch:citation {attributes} sequence="1"><patcit num="1" dnum="EP{number}A1" dnum-type="publication number">
+<document-id doc-id="1"><country>EP</country><doc-number>{number}</doc-number><kind>A1</kind><name>PUMP AG</name>
+<date>19951108</date></document-id></patcit>{content}</exch:citation>"""
+
+
+FIRST, SECOND = (
+    "<category>X</category><rel-claims>1-3</rel-claims>",
+    "<category>Y</category><rel-claims>4,7</rel-claims>",
+)
+BLOCK = "<passage>* paragraphs [0008] - [0010] *</passage><passage>* figure 2 *</passage>"
+OTHER = "<passage>* the whole document *</passage>"
+FORMS = {
+    "DOCDB": f"<rel-passage>{BLOCK}{FIRST}{SECOND}</rel-passage><category>XY</category>",
+    "OPS": f"{FIRST}{SECOND}<rel-passage>{BLOCK}</rel-passage>",
+    "schema": f"<rel-passage>{BLOCK}</rel-passage>{FIRST}{SECOND}",
+    "in blocks": f"<rel-passage>{FIRST}{BLOCK}</rel-passage><rel-passage>{SECOND}{BLOCK}</rel-passage>",
+    "two blocks of OPS": f"{FIRST}<rel-passage>{BLOCK}</rel-passage>{SECOND}<rel-passage>{BLOCK}</rel-passage>",
+    "two blocks of the schema": f"<rel-passage>{BLOCK}</rel-passage>{FIRST}<rel-passage>{BLOCK}</rel-passage>{SECOND}",
+    "twice": f"<rel-passage>{BLOCK}{FIRST}{SECOND}</rel-passage><rel-passage>{BLOCK}{FIRST}</rel-passage>",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_of_a_citation_gives_the_same_records(tmp_path, form):
+    items = list(READER.read(docdb(tmp_path / "d.xml", ("2000000", "Pump", "", cited_entry(FORMS[form])))))
+    passages = ("* paragraphs [0008] - [0010] *", "* figure 2 *")
+    assert of(items, Citation) == [
+        Citation("EP2000000A1", "EP0680812A1", "X", "examiner", (1, 2, 3), passages, "search", "EP"),
+        Citation("EP2000000A1", "EP0680812A1", "Y", "examiner", (4, 7), passages, "search", "EP"),
+    ]
+
+
+def test_a_block_belongs_to_the_categories_since_the_previous_block(tmp_path):
+    content = f"{FIRST}<rel-passage>{BLOCK}</rel-passage>{SECOND}<rel-passage>{OTHER}</rel-passage>"
+    first, second = of(READER.read(docdb(tmp_path / "d.xml", ("2000000", "Pump", "", cited_entry(content)))), Citation)
+    assert (first.category, first.passages[1:], second.category, second.passages) == (
+        *("X", ("* figure 2 *",)),
+        *("Y", ("* the whole document *",)),
+    )
+
+
+def test_a_category_outside_counts_if_there_is_no_other(tmp_path):
+    summary = cited_entry("<category>XY</category>")
+    passages_only = cited_entry(f"<rel-passage>{OTHER}</rel-passage>", number="0680813")
+    found = of(READER.read(docdb(tmp_path / "d.xml", ("2000000", "Pump", "", summary + passages_only))), Citation)
+    assert [(one.category, one.claims, one.passages) for one in found] == [
+        ("XY", (), ()),
+        ("", (), ("* the whole document *",)),
+    ]
+
+
+def test_the_day_and_the_office_of_a_search_are_read(tmp_path):
+    entry = cited_entry(FORMS["DOCDB"], 'cited-phase="ISR" cited-date="20080930" srep-office="AT"')
+    first, _ = of(READER.read(docdb(tmp_path / "d.xml", ("2000000", "Pump", "", entry))), Citation)
+    assert (first.date, first.office, first.phase) == (dt.date(2008, 9, 30), "AT", "international-search")
+
+
+PASSAGES = [  # as DOCDB writes them, words and paragraphs by hand
+    ("<para>8-10, 24</para><example>1-3</example>", "paragraphs 8-10, 24, examples 1-3", (8, 9, 10, 24)),
+    ("<paraf>8</paraf><paral>10</paral>", "paragraph 8 - paragraph 10", (8, 9, 10)),
+    (
+        "<pp>17</pp><line>10</line><ppl>19</ppl><linel>5</linel>",
+        "page 17, line 10 - page 19, line 5",
+        (),
+    ),
+    ("<ppf>3</ppf><ppl>5</ppl>", "page 3 - page 5", ()),
+    ("<column>2</column><linef>4</linef><linel>20</linel>", "column 2, line 4 - line 20", ()),
+    ("<colf>2</colf><coll>4</coll>", "column 2 - column 4", ()),
+    ("<pp>A</pp><claim>1-8</claim>", "abstract, claims 1-8", ()),
+    ("<pp>W</pp>e.g. paragraphs 12-14", "the whole document e.g. paragraphs 12-14", (12, 13, 14)),
+    ("<pp>7</pp><table>2</table>Compounds: 4,7", "page 7, table 2 Compounds: 4,7", ()),
+    ("<figure>1-2</figure><para>3.2</para>", "figures 1-2, paragraphs 3.2", ()),
+    ("* paragraph [0010] *", "* paragraph [0010] *", (10,)),
+]
+
+
+@pytest.mark.parametrize(("content", "words", "paragraphs"), PASSAGES)
+def test_structured_passages_become_words(tmp_path, content, words, paragraphs):
+    entry = cited_entry(f"<rel-passage><passage>{content}</passage>{FIRST}</rel-passage>")
+    (cited,) = of(READER.read(docdb(tmp_path / "d.xml", ("2000000", "Pump", "", entry))), Citation)
+    assert (cited.passages, paragraphs_in(cited.passages)) == ((words,), paragraphs)
+
+
+def test_deleted_publications_are_skipped_and_withdrawn_ones_counted(tmp_path):
+    states = ("C", "D", "A", "CV", "DV")
+    rows = [(str(2000000 + n), "Pump", f'status="{status}"', "") for n, status in enumerate(states)]
+    items = list(READER.read(docdb(tmp_path / "d.xml", *rows)))
+    assert [one.publication_number for one in of(items, Patent)] == ["EP2000000A1", "EP2000002A1", "EP2000003A1"]
+    deleted = [one.number for one in of(items, Skipped) if one.reason == "a publication that DOCDB has deleted"]
+    assert deleted == ["EP2000001A1", "EP2000004A1"]
+    assert [one.example for one in of(items, Note) if "withdrawn" in one.what] == ["EP2000003A1"]
+
+
+@pytest.mark.parametrize("newest", [0, 1, 2])
+def test_the_latest_exchange_of_a_document_counts(tmp_path, newest):
+    days = ["20230219", "20230226", "20230305"]
+    days = days[newest:] + days[:newest]
+    rows = [("2000000", f"Pump of {day}", f'status="A" date-of-last-exchange="{day}"', "") for day in days]
+    items = list(READER.read(docdb(tmp_path / "d.xml", *rows, ("2000001", "Valve", 'status="C"', ""))))
+    assert [one.title for one in of(items, Patent)] == ["Pump of 20230305", "Valve"]
+    assert [one.reason for one in of(items, Skipped)] == ["an earlier exchange of a document"] * 2
+
+
+def test_a_document_that_a_later_exchange_deletes_gives_no_record(tmp_path):
+    rows = [
+        ("2000000", "Pump", f'status="{status}" date-of-last-exchange="{day}"', "")
+        for status, day in (("C", "20230219"), ("D", "20230226"))
+    ]
+    assert not of(READER.read(docdb(tmp_path / "d.xml", *rows)), Patent)
+
+
+def test_published_equivalents_are_members_of_the_family(tmp_path):
+    def reference(number, more=""):
+        return f"<publication-reference><document-id>{more}<doc-number>{number}</doc-number></document-id></publication-reference>"
+
+    numbers = ("EP2000000", "US2008012345", "CA2744000")
+    results = "".join(f"<ops:inquiry-result>{reference(number)}</ops:inquiry-result>" for number in numbers)
+    (path := tmp_path / "e.xml").write_text(
+        '<ops:world-patent-data xmlns="http://www.epo.org/exchange" xmlns:ops="http://ops.epo.org"><ops:equivalents-inquiry>'
+        f"<ops:publication-reference><document-id><country>EP</country><doc-number>2000000</doc-number><kind>A1</kind>"
+        f"</document-id></ops:publication-reference>{results}</ops:equivalents-inquiry></ops:world-patent-data>",
+        "utf-8",
+    )
+    assert list(READER.read(path)) == [
+        Relation("EP2000000A1", "US2008012345", "member"),
+        Relation("EP2000000A1", "CA2744000", "member"),
+    ]
+
+
+def test_a_file_that_gives_no_record_is_refused(tmp_path):
+    (path := tmp_path / "numbers.xml").write_text(
+        '<ops:world-patent-data xmlns:ops="http://ops.epo.org"><ops:meta/><ops:register-search/></ops:world-patent-data>'
+    )
+    with pytest.raises(DataError, match=r"no patent, citation or relation was read .*register-search"):
+        import_files([path], tmp_path / "records")

@@ -100,7 +100,7 @@ def test_citations_are_joined_on_three_keys(folder):
         Citation("EP1000000A1", "US5000000A", "Y", "examiner", (3,), (), "search", "EP"),
         Citation("EP1000000A1", "DE3546191A1", "A", "examiner", (), (), "search", "EP"),
         Citation("EP1000000B1", "DE3546191A1", "XD", "examiner", (4,), (), "international-search", "EP"),
-        Citation("EP1000000B1", "US5000000A", "", "", (), (), "fop", "EP"),  # by an opponent
+        Citation("EP1000000B1", "US5000000A", "", "", (), (), "opposition", "EP"),  # by an opponent
     ]
     naive = 0
     _, *citations = TABLES["tls212_citation"]

@@ -48,7 +48,7 @@ def test_patstat(tmp_path):
     name, found = read(tmp_path / "c.csv")
     assert name == "patstat-citations"
     assert found[Citation] == [
-        Citation("EP1000000A1", "US4218478A", "XY", "examiner", (1, 2, 3), phase="SEA", office="EP")
+        Citation("EP1000000A1", "US4218478A", "XY", "examiner", (1, 2, 3), phase="search", office="EP")
     ]
     assert found[Skipped] == [Skipped("EP1000000A1", "row 3", "no citing or no cited number")]
 

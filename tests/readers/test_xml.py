@@ -165,7 +165,7 @@ def test_a_zip_file_gives_its_documents_and_says_what_it_leaves(tmp_path):
         ("../../evil.xml", "its path leads out of the zip"),
         ("lst.txt", "not XML, by its name (.txt)"),
         ("bomb.xml", "unpacks to more than 200 times its size"),
-        ("inner.zip", "not XML, by its name (.zip)"),
+        ("inner.zip", "a zip file in the zip cannot be read (DataError)"),
     ]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ipg.zip"]
 
@@ -231,3 +231,19 @@ def test_sources_are_recognised_by_their_root(tmp_path):
     for root, name in roots.items():
         (path := Path(tmp_path / "one.xml")).write_text(f"{DECLARED}<!-- x -->\n<{root} xmlns:ops='o'/>")
         assert recognise(path).name == name
+
+
+def test_a_zip_file_in_a_zip_file_is_read_and_one_in_that_is_not(tmp_path):
+    innermost = zipped({"deep.xml": "<a>deep</a>"})
+    inner = zipped({"one.xml": "<a>one</a>", "innermost.zip": innermost, "list.csv": "x"})
+    (path := tmp_path / "delivery.zip").write_bytes(zipped({"index.xml": "<list/>", "DOC/inner.zip": inner}))
+    found = list(xml.documents(path, xml.split_before))
+    assert found[:2] == [
+        ("index.xml, document 1", b"<list/>"),
+        ("DOC/inner.zip, one.xml, document 1", b"<a>one</a>"),
+    ]
+    assert [(one.place, one.reason) for one in found[2:]] == [
+        ("DOC/inner.zip, innermost.zip", "not XML, by its name (.zip)"),
+        ("DOC/inner.zip, list.csv", "not XML, by its name (.csv)"),
+    ]
+    assert list(xml.first_roots(path)) == ["list", "a"]

@@ -12,6 +12,8 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import read_jsonl
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.on_disk import DiskList, stored
+from patent_mteb.patents.records import Citation
+from patent_mteb.readers import ops
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.open_ep import KINDS, LANGUAGES, read_languages, text_folder
 
@@ -47,6 +49,37 @@ def test_every_table_is_the_one_worked_out_by_hand(tmp_path):
     notes = {step.name: step.note for step in log.steps}
     assert "1 citations of documents that were not public before the query's priority date" in notes["citations"]
     assert layout.read_subset(place / "passages", place / "claims").qrels[f"{QD}#1"] == {f"{D1}#2": 3, f"{D1}#3": 3}
+
+
+PAIRS = "<category>X</category><rel-claims>1,2</rel-claims>"
+FORMS = {
+    "DOCDB": f"<rel-passage><passage><para>2-3</para></passage>{PAIRS}</rel-passage><category>X</category>",
+    "OPS": f"{PAIRS}<rel-passage><passage>* paragraphs [0002] - [0003] *</passage></rel-passage>",
+    "schema": f"<rel-passage><passage>* paragraphs [0002] - [0003] *</passage></rel-passage>{PAIRS}",
+    "inside": f"<rel-passage>{PAIRS}<passage>paragraphs 2-3</passage></rel-passage>",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_search_reports_in_each_form_of_the_office_give_the_same_passages(tmp_path, form):
+    def document_id(number):
+        return f"<document-id><country>EP</country><doc-number>{number[2:-2]}</doc-number><kind>A1</kind></document-id>"
+
+    (tmp_path / "report.xml").write_text(
+        f"""<exchange-documents><exchange-document country="EP" doc-number="{QD[2:-2]}" kind="A1"><bibliographic-data>
+<references-cited><citation cited-phase="SEA"><patcit>{document_id(D1)}</patcit>{FORMS[form]}</citation></references-cited>
+</bibliographic-data></exchange-document></exchange-documents>""",
+        "utf-8",
+    )
+    read = [one for one in ops.READER.read(tmp_path / "report.xml") if isinstance(one, Citation)]
+    others = [one for one in world.CITATIONS if (one.citing, one.cited) != (QD, D1)]
+    _, place = built(tmp_path / "edition", world.collection(citations=[*read, *others]))
+    assert layout.read_subset(place / "claims").qrels == world.CLAIMS
+    qrels = layout.read_subset(place / "passages", place / "claims").qrels
+    assert {query: qrels[query] for query in (f"{QD}#1", f"{QD}#2")} == {
+        f"{QD}#1": {f"{D1}#2": 3, f"{D1}#3": 3},
+        f"{QD}#2": {f"{D1}#2": 3, f"{D1}#3": 3},
+    }
 
 
 def test_the_window_is_of_the_publications_that_the_citations_came_with(tmp_path):
