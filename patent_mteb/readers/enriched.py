@@ -18,7 +18,8 @@ from typing import Any
 
 from patent_mteb.patents.collection import citing_application
 from patent_mteb.patents.records import Citation
-from patent_mteb.readers.items import Item, Note, Reader, Skipped, first_object, read_json_documents
+from patent_mteb.readers.answers import json_reader
+from patent_mteb.readers.items import Item, Note, Skipped
 from patent_mteb.readers.publication import NON_PATENT, NUMBERLESS, unread_days
 from patent_mteb.readers.values import UNREAD, application, claim_numbers, day, has_digit, publication, reads, text_in
 
@@ -28,28 +29,14 @@ _OFFICE_AND_KIND = re.compile(r"\b([A-Z]{2})[\s-]*[\d/,. ]*\d\s*([A-Z]\d?)?\s*$"
 _STATUTE = re.compile(r"10[23]")
 
 
-def _records(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The records of a line: the line itself, or those of an answer of the API."""
-    response = row.get("response")
-    documents = response.get("docs") if isinstance(response, dict) else row.get("results")
-    if isinstance(documents, list):
-        yield from (one for one in documents if isinstance(one, dict))
-    else:
-        yield row
+_FIELDS = {_KEY, _CITED, _REFERENCE, "passageLocationText", "citationCategoryCode", "relatedClaimNumberText"}
+"""Members of which a record has at least two; one row in three has no cited document, and then no member for it."""
 
-
-def _items(row: Mapping[str, Any], place: str) -> Iterator[Item]:
-    for record in _records(row):
-        yield from (_listed(record, place) if _REFERENCE in record else _citation(record, place))
-
-
-READER = Reader(
+READER = json_reader(
     "uspto-citations",
     "USPTO enriched citations (JSON lines): X, Y, A with claims and passages; office action citations: 102, 103",
-    sniff=lambda path: any(
-        _KEY in record and (_CITED in record or _REFERENCE in record) for record in _records(first_object(path))
-    ),
-    read=lambda path: read_json_documents(path, _items),
+    lambda record: len(_FIELDS & record.keys()) > 1,
+    lambda record, place: _listed(record, place) if _REFERENCE in record else _citation(record, place),
 )
 
 

@@ -19,6 +19,7 @@ from lxml import etree
 
 from patent_mteb.patents.records import Relation
 from patent_mteb.readers.items import Item, Reader, Skipped
+from patent_mteb.readers.ops_json import is_ops_json, read_ops_json
 from patent_mteb.readers.publication import Cited, Published, Related, Texts, printed_paragraph, unmarked_claims
 from patent_mteb.readers.values import application, claim_numbers, ipc_code, language, phase_and_origin, publication
 from patent_mteb.readers.xml import Element, MalformedError, first_root, read_bulk, split_before, text_of
@@ -52,6 +53,8 @@ _ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
 
 
 def _read(path: Path) -> Iterator[Item]:
+    if is_ops_json(path):
+        return read_ops_json(path, _documents)
     if first_root(path) == "exchange-documents":
         return read_bulk(path, _documents, _split)
     return read_bulk(path, _documents)
@@ -59,8 +62,8 @@ def _read(path: Path) -> Iterator[Item]:
 
 READER = Reader(
     "ops",
-    "EPO exchange documents: answers of OPS, DOCDB (XML, zip)",
-    sniff=lambda path: first_root(path) in _ROOTS,
+    "EPO exchange documents: answers of OPS (XML, JSON), DOCDB (XML, zip)",
+    sniff=lambda path: first_root(path) in _ROOTS or is_ops_json(path),
     read=_read,
 )
 

@@ -30,6 +30,7 @@ from typing import Any, TypeGuard, TypeVar
 from patent_mteb.errors import DataError, readable
 from patent_mteb.files import load_json, open_binary, parquet_schema, read_rows, text_lines
 from patent_mteb.readers.items import NO_OBJECT, Note, Skipped, is_one_document, json_rows
+from patent_mteb.readers.values import unpacked
 
 _WESTERN = frozenset("äöüßÄÖÜéèêëàâçîïôùûœñáíóúåøæÅØÆÉÈÀÇÑãõ’‘“”„–—…•€£§°®™©±²³µ×½¼¾´·«»\u00a0")
 
@@ -299,8 +300,37 @@ def _objects(path: Path, form: str, wanted: Callable[[str], bool]) -> Sheet:
             place = f"row {number}"
             yield place, row if isinstance(row, dict) else Skipped("", place, NO_OBJECT, row)
 
-    names = dict.fromkeys(name for _, row in itertools.islice(rows(), _HEAD) if isinstance(row, dict) for name in row)
-    return Sheet(tuple(names), rows())
+    names = _keys(row for _, row in rows())
+    inner = _inner_columns(names, [row for _, row in itertools.islice(rows(), _HEAD) if isinstance(row, dict)], wanted)
+    if not inner:
+        return Sheet(tuple(names), rows())
+    columns = [column for name in names for column in inner.get(name, [name])]
+    return Sheet(tuple(columns), ((place, _with_inner(row, inner)) for place, row in rows()))
+
+
+_MOST_INNER = 12  # members of an object that is a group of columns; more are the keys of a dictionary
+_DEPTH = 6  # levels of an answer around a table, as in answers.py
+
+
+def _inner_columns(
+    names: Iterable[str], rows: Sequence[Mapping[str, Any]], wanted: Callable[[str], bool]
+) -> dict[str, list[str]]:
+    """Columns with objects whose own names mean nothing -> a column for each member (``classes.ipc``)."""
+    inner = {}
+    for name in names:
+        values = [value for row in rows if (value := unpacked(row.get(name))) not in (None, "")]
+        members = list(dict.fromkeys(key for value in values if isinstance(value, dict) for key in value))
+        if not wanted(name) and _all(values, dict) and 0 < len(members) <= _MOST_INNER:
+            inner[name] = [f"{name}.{member}" for member in members]
+    return inner
+
+
+def _with_inner(row: Row, inner: Mapping[str, Sequence[str]]) -> Row:
+    if isinstance(row, Skipped):
+        return row
+    objects = ((name, unpacked(row.get(name))) for name in inner)
+    found = ((name, value) for name, value in objects if isinstance(value, dict))
+    return row | {f"{name}.{member}": one for name, value in found for member, one in value.items()}
 
 
 def _all(found: Any, kind: type[_Kind]) -> TypeGuard[list[_Kind]]:
@@ -313,16 +343,32 @@ def _table_in(found: Mapping[str, Any], wanted: Callable[[str], bool]) -> list[A
     if _all(columns, str) and _all(data, list):
         return [dict(zip(columns, row, strict=False)) for row in data]
     if not any(map(wanted, found)):
-        lists = [one for one in values if one and _all(one, dict)]
-        if len(lists) == 1:
-            return lists[0]
         if all(isinstance(one, dict) and any(map(wanted, one)) for one in values):
             return [{"id": name, **one} for name, one in found.items()]
+        lists = list(_lists_in(found))
+        fit = {place: sum(map(wanted, _keys(one))) for place, one in enumerate(lists)}
+        best = max(fit, key=lambda place: fit[place], default=None)
+        if best is not None and (fit[best] or len(lists) == 1):
+            return lists[best]
     elif len(found) > 1 and all(isinstance(one, dict) and one.keys() == values[0].keys() for one in values):
         return [{column: found[column][row] for column in found} for row in values[0]]
     elif len(found) > 1 and all(isinstance(one, list) and len(one) == len(values[0]) > 1 for one in values):
         return [dict(zip(found, row, strict=True)) for row in zip(*values, strict=True)]
     return [found]
+
+
+def _lists_in(value: Any, depth: int = _DEPTH) -> Iterator[list[Any]]:
+    """Yield the lists of objects in an answer of an API, but not the lists within their objects."""
+    if _all(value, dict) and value:
+        yield value
+    elif depth:
+        for member in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from _lists_in(member, depth - 1)
+
+
+def _keys(rows: Iterable[Any]) -> dict[str, None]:
+    """The names of the members of the first objects."""
+    return dict.fromkeys(name for row in itertools.islice(rows, _HEAD) if isinstance(row, dict) for name in row)
 
 
 def _quotes(path: Path, delimiter: str) -> str:

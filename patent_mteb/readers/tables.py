@@ -44,6 +44,8 @@ from patent_mteb.readers.columns import (
     types_of,
 )
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
+from patent_mteb.readers.objects import Wanted, as_text, holds_objects, member_text, texts_in
+from patent_mteb.readers.publication import ClaimText, read_claim_texts
 from patent_mteb.readers.sheets import Sheet, open_sheet
 from patent_mteb.readers.values import (
     claim_numbers,
@@ -54,16 +56,20 @@ from patent_mteb.readers.values import (
     has_digit,
     has_short_year,
     is_serial,
+    language,
     listed,
     needs_order,
     read_date,
     text_of,
+    unpacked,
 )
 
 _TYPES = get_type_hints(Patent)
 _READ_APART = {"publication_number", "family_id", "application_number", "title", "abstract", "source"}
 _STRINGS = {name for name, type_ in _TYPES.items() if type_ is str} - _READ_APART
 _DATES = [name for name, type_ in _TYPES.items() if type_ == dt.date | None]
+_WANTED: Mapping[str, Wanted] = {"ipc": "code", "cpc": "code", "inventors": "name", "applicants": "name"}
+"""What is read of the objects in a list."""
 _TEXTS = ("title", "abstract", "claims", "description")
 _UNREADABLE = "a number cannot be read: stored as written (a map can set the office of numbers without one)"
 _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?E\+\d+", re.IGNORECASE)
@@ -201,6 +207,8 @@ class _TableReader:
         """Return a cell without markup, None if it is empty."""
         if value is None or isinstance(value, list | dict):
             return value
+        if holds_objects(objects := unpacked(value)):
+            return objects
         text = text_of(value)
         if text in EXCEL_ERRORS:
             self._note("an error of Excel in a cell: read as empty", f"'{name}': {text}")
@@ -219,16 +227,30 @@ class _TableReader:
         return text or None
 
     def _text(self, row: Mapping[str, Any], column: Column | None) -> str:
-        text = "\n".join(text_of(value) for value in self._cells(row, column) if value is not None)
+        text = "\n".join(self._plain(value) for value in self._cells(row, column) if value is not None)
         return (column.values.get(text, "") if column and column.values is not None else text).strip()
 
-    def _list(self, row: Mapping[str, Any], column: Column | None) -> list[str]:
+    def _plain(self, value: Any) -> str:
+        """The text of a cell; of an object the member that is a text."""
+        text = as_text(value)
+        if not text and value and holds_objects(value):
+            self._unread("text", ", ".join(value) if isinstance(value, Mapping) else "")
+        return text
+
+    def _unread(self, wanted: str, keys: str) -> None:
+        what = {"name": "a name", "code": "a class code", "number": "a number", "cited": "a number"}
+        self._note(f"objects without {what.get(wanted, 'a text')} are left empty", keys)
+
+    def _list(self, row: Mapping[str, Any], column: Column | None, wanted: Wanted = "word") -> list[str]:
         """The texts of a list. Empty texts of nested values stay, so that parallel lists stay aligned."""
         if column is None:
             return []
         cells = self._cells(row, column)
         empty = [""] if len(cells) > 1 else []
-        texts = [text for value in cells for text in listed(value, column.separator) or empty]
+        unread: list[str] = []
+        texts = [text for value in cells for text in texts_in(value, wanted, unread, column.separator) or empty]
+        for keys in unread:
+            self._unread(wanted, keys)
         return [column.values.get(text, "") if column.values is not None else text for text in texts]
 
     def _publication_number(self, row: Mapping[str, Any]) -> str:
@@ -237,7 +259,7 @@ class _TableReader:
 
     def _number(self, row: Mapping[str, Any], column: Column | None, kind: str = "") -> str:
         """The first number of a cell, with the kind code of another column if it has none."""
-        numbers = [one for one in self._list(row, column) if one]
+        numbers = [one for one in self._list(row, column, "number") if one]
         return self._normal(numbers[0], column, partial(read_number, kind=kind)) if numbers and column else ""
 
     def _normal(self, text: str, column: Column, read: Callable[[str, str], Number | None] = read_number) -> str:
@@ -256,7 +278,7 @@ class _TableReader:
         cells = [value for value in self._cells(row, column) if value is not None]
         if not cells or column is None:
             return None
-        value = cells[0]
+        value = self._plain(cells[0]) if holds_objects(cells[0]) else cells[0]
         if isinstance(value, str) and not column.date:
             values = listed(value, column.separator)
             value = next(iter(values), "")
@@ -291,7 +313,7 @@ class _TableReader:
         values: dict[str, Any] = {name: self._text(row, columns[name]) for name in _STRINGS & columns.keys()}
         values |= {name: self._date(row, name, columns[name]) for name in _DATES if name in columns}
         for name in LISTS & columns.keys():
-            values[name] = tuple(dict.fromkeys(filter(None, self._list(row, columns[name]))))
+            values[name] = tuple(dict.fromkeys(filter(None, self._list(row, columns[name], _WANTED.get(name, "word")))))
         for name, kind in PARTS.items():
             dotted = {ours.partition(".")[2]: column for ours, column in columns.items() if ours.startswith(f"{name}.")}
             parts = {part: self._text(row, column) for part, column in dotted.items()}
@@ -322,13 +344,19 @@ class _TableReader:
         cells = self._cells(row, column)
         if column is None or not any(value is not None for value in cells):
             return []
+        objects = [one for cell in cells for one in (cell if isinstance(cell, list) else [cell])]
+        if all(isinstance(one, Mapping) and member_text(one, "language") for one in objects):
+            by_language: dict[str, Any] = {}
+            for one in objects:
+                by_language.setdefault(language(member_text(one, "language")), []).append(one)
+            return sorted(by_language.items(), key=lambda one: one[0] != "en")
         languages = []
         if column.language_column:
             languages = [text_of(value).lower() for value in self._values(row, column.language_column)]
         if len(languages) != len(cells):
             texts = [value for value in cells if value is not None]
             return [(languages[0] if languages else column.language, texts[0] if len(texts) == 1 else texts)]
-        found = [(language, value) for language, value in zip(languages, cells, strict=True) if value is not None]
+        found = [(code, value) for code, value in zip(languages, cells, strict=True) if value is not None]
         return sorted(found, key=lambda one: one[0] != "en")
 
     def _family(self, publication: str, row: Mapping[str, Any]) -> str:
@@ -343,7 +371,9 @@ class _TableReader:
 
     def _numbers(self, row: Mapping[str, Any], column: Column | None, kind: str = "member") -> list[str]:
         read = read_number if kind in RELATED_PUBLICATIONS else read_application
-        return [self._normal(text, column, read) for text in self._list(row, column) if text] if column else []
+        return (
+            [self._normal(text, column, read) for text in self._list(row, column, "number") if text] if column else []
+        )
 
     def _application(self, row: Mapping[str, Any]) -> str:
         return next(iter(self._numbers(row, self._columns.fields.get("application_number"), "application")), "")
@@ -361,7 +391,7 @@ class _TableReader:
     def _others_in_cell(self, publication: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the numbers after the first of a cell as members of the family (Espacenet, Orbit)."""
         column = self._columns.fields["publication_number"]
-        others = [text for text in self._list(row, column) if text][1:]
+        others = [text for text in self._list(row, column, "number") if text][1:]
         for text in dict.fromkeys(others):
             if (other := self._normal(text, column)) != publication:
                 self._note("a further publication number in the cell: read as a member of the family", other)
@@ -399,7 +429,7 @@ class _TableReader:
         """
         if column is None:
             return [publication], [""]
-        found = self._list(row, column)
+        found = self._list(row, column, "cited")
         if len(found) == 1 and _COUNT.fullmatch(found[0]) and publication and not _COUNT.fullmatch(publication):
             self._note("a count of citations, not a number: not read", found[0])
             return [], []
@@ -435,38 +465,40 @@ class _TableReader:
 
 
 def _parsed(name: str, value: Any) -> Any:
-    return {"claims": _claims, "description": _description}.get(name, text_of)(value)
+    return {"claims": _claims, "description": _description}.get(name, as_text)(value)
 
 
 def _claims(value: Any) -> tuple[Claim, ...]:
-    """Read claims from one text, a list of texts with or without numbers, or the form of our records."""
+    """Read claims from one text, a list of texts or objects with or without numbers, or the form of our records."""
     members = value if isinstance(value, list) else list(flat(value, ""))
     if members and all(isinstance(one, Mapping) for one in members):
-        if all("number" in one for one in members):
+        if all({"number", "depends_on"} <= one.keys() for one in members):
             return tuple(
-                Claim(int(one["number"]), text_of(one.get("text")), tuple(one.get("depends_on") or ()))
-                for one in members
+                Claim(int(one["number"]), text_of(one.get("text")), tuple(one["depends_on"] or ())) for one in members
             )
-        members = [one.get("text") for one in members]
-    texts = [text for one in members if (text := text_of(one))]
+        found = [ClaimText(member_text(one, "claim_number"), as_text(one)) for one in members]
+        if len(found) > 1:
+            return read_claim_texts(one for one in found if one.text)[0]
+    texts = [text for one in members if (text := as_text(one))]
     if len(texts) > 1 and not all(re.match(r"\W*(?:claim )?\d+", text, re.IGNORECASE) for text in texts):
         texts = [f"{number}. {text}" for number, text in enumerate(texts, start=1)]
     return split_claims("\n".join(texts))
 
 
 def _description(value: Any) -> Description:
-    if isinstance(value, Mapping):
-        return Description(**{one.name: text_of(value.get(one.name)) for one in dataclasses.fields(Description)})
-    return split_description(text_of(list(flat(value, ""))))
+    sections = [one.name for one in dataclasses.fields(Description)]
+    if isinstance(value, Mapping) and value.keys() & set(sections):
+        return Description(**{name: text_of(value.get(name)) for name in sections})
+    return split_description(as_text(list(flat(value, ""))))
 
 
 def _translations(others: Mapping[str, Iterable[tuple[str, Any]]]) -> tuple[Translation, ...]:
     found: dict[str, dict[str, Any]] = {}
     for name, texts in others.items():
-        for language, value in texts:
-            parsed = text_of(value) if name == "description" else _parsed(name, value)
-            found.setdefault(language, {}).setdefault(name, parsed)
-    return tuple(Translation(language, **texts) for language, texts in sorted(found.items()))
+        for code, value in texts:
+            parsed = as_text(value) if name == "description" else _parsed(name, value)
+            found.setdefault(code, {}).setdefault(name, parsed)
+    return tuple(Translation(code, **texts) for code, texts in sorted(found.items()))
 
 
 SHIPPED = (

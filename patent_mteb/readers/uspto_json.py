@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain, repeat, zip_longest
-from pathlib import Path
 from typing import Any
 
 from patent_mteb.patents.records import Relation
-from patent_mteb.readers.items import NO_OBJECT, Item, Note, Reader, Skipped, first_object, read_json_documents
+from patent_mteb.readers.answers import json_reader
+from patent_mteb.readers.items import Item, Note, Skipped
 from patent_mteb.readers.publication import (
     UNNAMED,
     Cited,
@@ -48,32 +48,6 @@ def _all(row: _Object, *names: str) -> list[str]:
 
 def _text(row: _Object, *names: str) -> str:
     return next(iter(_all(row, *names)), "")
-
-
-def _entries(row: _Object, names: tuple[str, ...]) -> list[Any]:
-    """The entries of an answer, or the object itself."""
-    return next((row[name] for name in names if isinstance(row.get(name), list)), [row])
-
-
-def _reader(
-    name: str, what: str, lists: tuple[str, ...], sniff: Callable[[_Object], bool], make: Callable[..., Iterator[Item]]
-) -> Reader:
-    def items(row: _Object, place: str) -> Iterator[Item]:
-        for number, entry in enumerate(_entries(row, lists), start=1):
-            where = f"{place}, entry {number}"
-            if not isinstance(entry, dict):
-                yield Skipped("", where, NO_OBJECT, str(entry))
-                continue
-            try:
-                yield from make(entry, where)
-            except MalformedError as error:
-                yield Skipped(_text(entry, "applicationNumberText", "guid"), where, str(error))
-
-    def recognises(path: Path) -> bool:
-        first = first_object(path)
-        return any(isinstance(entry, dict) and sniff(entry) for entry in _entries(first, lists)[:1])
-
-    return Reader(name, what, recognises, lambda path: read_json_documents(path, items))
 
 
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
@@ -177,6 +151,15 @@ _OFFICES = dict(pair.split("=") for pair in CODES["offices"].split())
 _FIRST_GRANT_WITH_B = "2001-01-02"
 
 
+_WRAPPER = {"applicationMetaData", "inventionTitle", "patentNumber", "earliestPublicationNumber"}
+
+
+def _is_wrapper(row: _Object) -> bool:
+    """Whether an object is an application; its documents and its relatives have an application number too."""
+    relations = {"continuityBag", "foreignPriorityBag"} & row.keys()
+    return bool(relations) or ("applicationNumberText" in row and bool(_WRAPPER & row.keys()))
+
+
 def _wrapper_items(row: _Object, place: str) -> Iterator[Item]:
     """Yield the publication and the grant of an application."""
     meta = {**row, **(row.get("applicationMetaData") or {})}
@@ -228,18 +211,18 @@ def _wrapper_related(meta: _Object) -> Iterator[Related]:
 
 
 READERS = (
-    _reader(
+    json_reader(
         "ppubs",
         "USPTO Patent Public Search: results and documents in JSON",
-        ("patents", "docs"),
         lambda one: "guid" in one and bool({"datePublished", "publication_date"} & one.keys()),
         _search_items,
+        ("guid",),
     ),
-    _reader(
+    json_reader(
         "odp",
         "USPTO Open Data Portal: file wrappers of applications in JSON",
-        ("patentFileWrapperDataBag", "patentBag"),
-        lambda one: bool({"applicationNumberText", "continuityBag", "foreignPriorityBag"} & one.keys()),
+        _is_wrapper,
         _wrapper_items,
+        ("applicationNumberText",),
     ),
 )
