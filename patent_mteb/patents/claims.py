@@ -457,7 +457,8 @@ _NAMED_MARK = re.compile(
     re.MULTILINE,
 )
 _NUMBER_MARK = re.compile(
-    r"(?:^|(?<=[。．.;；])) ?(\d{1,4}) ?([.．、:：)）])(?=\s?[^\s\d]|\d+[,，‐-])",  # 1.2,4-二氨基: a locant follows
+    r"(?:(?:^|(?<=[。．.;；])) ?(\d{1,4}) ?([.．、:：)）])(?=\s?[^\s\d]|\d+[,，‐-])"  # 1.2,4-二氨基: a locant follows
+    rf"|(?<![\d.．])(\d{{1,4}})([.．、])(?=(?:根据|如|按照|依据|依照){_CLAIM}))",  # after a claim without a full stop
     re.MULTILINE,
 )
 _STOP_BEFORE = re.compile(r"[。．.]\s*[;；]?\s*$")
@@ -530,9 +531,9 @@ def _asian_marks(text: str) -> Iterator[_AsianMark]:
         opening = _CLAUSE_END.split(text[mark.end() : mark.end() + _OPENING_LENGTH], maxsplit=1)[0]
         stop = not before.strip() or bool(_STOP_BEFORE.search(before))
         claimlike = bool(_OPENING.match(opening)) or any(_find_references(in_english(opening)))
-        form = unicodedata.normalize("NFKC", mark[2])
+        form = unicodedata.normalize("NFKC", mark[2] or mark[4])
         step = not stop and bool(_STEP_BEFORE.search(before))
-        yield _AsianMark(int(mark[1]), mark.start(), mark.end(), form, stop, step, claimlike)
+        yield _AsianMark(int(mark[1] or mark[3]), mark.start(), mark.end(), form, stop, step, claimlike)
 
 
 def _in_sequence(text: str) -> list[tuple[int, int, int]]:

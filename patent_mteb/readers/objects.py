@@ -1,7 +1,7 @@
 """The member of a JSON object that fits a field: a name, a class code, a publication number, or a text.
 
 The names of members are in ``codes.toml``, without the role before them (``inventor_name``, ``ipc_code``). An object
-with other names gives its only member whose value can be what is wanted; else nothing, and its keys are reported.
+with other names gives its only member whose value is of the wanted form; else nothing, and its keys are reported.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ _READ_APART = {"publication_number", "family_id", "application_number", "title",
 _STRINGS = {name for name, type_ in _TYPES.items() if type_ is str} - _READ_APART
 _DATES = [name for name, type_ in _TYPES.items() if type_ == dt.date | None]
 _WANTED: Mapping[str, Wanted] = {"ipc": "code", "cpc": "code", "inventors": "name", "applicants": "name"}
-"""What is read of the objects in a list."""
+"""Fields that are lists -> the member that is read of the objects in them."""
 _TEXTS = ("title", "abstract", "claims", "description")
 _UNREADABLE = "a number cannot be read: stored as written (a map can set the office of numbers without one)"
 _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?E\+\d+", re.IGNORECASE)
