@@ -300,37 +300,58 @@ def _objects(path: Path, form: str, wanted: Callable[[str], bool]) -> Sheet:
             place = f"row {number}"
             yield place, row if isinstance(row, dict) else Skipped("", place, NO_OBJECT, row)
 
-    names = _keys(row for _, row in rows())
-    inner = _inner_columns(names, [row for _, row in itertools.islice(rows(), _HEAD) if isinstance(row, dict)], wanted)
-    if not inner:
-        return Sheet(tuple(names), rows())
-    columns = [column for name in names for column in inner.get(name, [name])]
-    return Sheet(tuple(columns), ((place, _with_inner(row, inner)) for place, row in rows()))
+    head = [row for _, row in itertools.islice(rows(), _HEAD)]
+    if document is None and not any(map(wanted, _keys(head))):  # one answer a line
+        document = [
+            row for _, line in rows() for row in (_table_in(line, wanted) if isinstance(line, dict) else [line])
+        ]
+        head = document[:_HEAD]
+    names = _keys(head)
+    inner = _inner_columns(names, [row for row in head if isinstance(row, dict)], wanted)
+    columns = (*names, *inner)
+    return Sheet(columns, ((place, _with_inner(row, inner)) for place, row in rows()) if inner else rows())
 
 
-_MOST_INNER = 12  # members of an object that is a group of columns; more are the keys of a dictionary
+_MOST_INNER = 60  # members of an object that is a group of columns; more are the keys of a dictionary
 _DEPTH = 6  # levels of an answer around a table, as in answers.py
+_UNSPECIFIC = {"id", "number", "no", "kind", "country", "office", "text", "date", "label", "labels"}
 
 
 def _inner_columns(
-    names: Iterable[str], rows: Sequence[Mapping[str, Any]], wanted: Callable[[str], bool]
-) -> dict[str, list[str]]:
-    """Columns with objects whose own names mean nothing -> a column for each member (``classes.ipc``)."""
-    inner = {}
-    for name in names:
-        values = [value for row in rows if (value := unpacked(row.get(name))) not in (None, "")]
+    names: Iterable[str],
+    rows: Sequence[Mapping[str, Any]],
+    wanted: Callable[[str], bool],
+) -> dict[str, tuple[str, ...]]:
+    """Columns for the members of objects whose own names mean nothing -> the names that lead to the member.
+
+    A member with a telling name has it as the name of its column (``title`` of ``data``), others have a dotted name.
+    """
+    inner: dict[str, tuple[str, ...]] = {}
+    groups: list[tuple[str, ...]] = [(name,) for name in names if not wanted(name)]
+    while groups:
+        steps = groups.pop(0)
+        values = [value for row in rows if (value := unpacked(_at(row, steps))) not in (None, "")]
         members = list(dict.fromkeys(key for value in values if isinstance(value, dict) for key in value))
-        if not wanted(name) and _all(values, dict) and 0 < len(members) <= _MOST_INNER:
-            inner[name] = [f"{name}.{member}" for member in members]
+        if not _all(values, dict) or not 0 < len(members) <= _MOST_INNER or len(steps) > _DEPTH:
+            continue
+        for member in members:
+            telling = wanted(member) and member.casefold() not in _UNSPECIFIC | inner.keys() | set(names)
+            inner[member if telling else ".".join((*steps, member))] = (*steps, member)
+            if not telling:
+                groups.append((*steps, member))
     return inner
+
+
+def _at(row: Any, steps: Sequence[str]) -> Any:
+    for step in steps:
+        row = unpacked(row.get(step)) if isinstance(row, dict) else None
+    return row
 
 
 def _with_inner(row: Row, inner: Mapping[str, Sequence[str]]) -> Row:
     if isinstance(row, Skipped):
         return row
-    objects = ((name, unpacked(row.get(name))) for name in inner)
-    found = ((name, value) for name, value in objects if isinstance(value, dict))
-    return row | {f"{name}.{member}": one for name, value in found for member, one in value.items()}
+    return row | {name: value for name, steps in inner.items() if (value := _at(row, steps)) is not None}
 
 
 def _all(found: Any, kind: type[_Kind]) -> TypeGuard[list[_Kind]]:

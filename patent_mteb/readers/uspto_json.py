@@ -4,8 +4,9 @@
 or as the library ``patent_client`` stores them (``patent_title``). The paragraphs of applications have printed numbers
 (``[0036]``). Those of grants (``(1)``) are not printed in the patent and are removed.
 
-``odp`` reads file wrappers: title, parties, CPC, dates and relations of an application, for its publication and for its
-grant. The kind code of a grant is not given: B2 if the application was published, else B1, and A before 2001.
+``odp`` reads file wrappers of the portal and of PEDS, its predecessor: title, parties, CPC, dates and relations of an
+application, for its publication and for its grant. The kind code of a grant is not given: B2 if the application was
+published, else B1, and A before 2001.
 """
 
 from __future__ import annotations
@@ -154,14 +155,50 @@ _FIRST_GRANT_WITH_B = "2001-01-02"
 _WRAPPER = {"applicationMetaData", "inventionTitle", "patentNumber", "earliestPublicationNumber"}
 
 
+_PEDS = {
+    "applId": "applicationNumberText",
+    "patentTitle": "inventionTitle",
+    "appFilingDate": "filingDate",
+    "patentIssueDate": "grantDate",
+    "appEarlyPubNumber": "earliestPublicationNumber",
+    "appEarlyPubDate": "earliestPublicationDate",
+    "appType": "applicationTypeLabelName",
+}
+"""Members of the Patent Examination Data System, the predecessor until 2025 -> those of the Open Data Portal."""
+
+
+def _from_peds(row: _Object) -> dict[str, Any]:
+    names = [
+        {"inventorNameText": " ".join(_all(one, "nameLineTwo") + _all(one, "nameLineOne"))}
+        for one in flat(row, "inventors")
+        if one
+    ]
+    parents = [
+        {
+            "parentApplicationNumberText": _text(one, "claimApplicationNumberText"),
+            "filingDate": "-".join((date[6:], date[:5])) if (date := _text(one, "filingDate")) else "",
+            "claimParentageTypeCode": "PRO" if "Provisional" in _text(one, "applicationStatusDescription") else "",
+        }
+        for one in flat(row, "parentContinuity")
+        if one
+    ]
+    renamed = {ours: row.get(theirs) for theirs, ours in _PEDS.items()}
+    return {**row, **renamed, "inventorBag": names, "parentContinuityBag": parents}
+
+
 def _is_wrapper(row: _Object) -> bool:
     """Whether an object is an application; its documents and its relatives have an application number too."""
     relations = {"continuityBag", "foreignPriorityBag"} & row.keys()
-    return bool(relations) or ("applicationNumberText" in row and bool(_WRAPPER & row.keys()))
+    return (
+        bool(relations)
+        or {"applId", "appType"} <= row.keys()
+        or ("applicationNumberText" in row and bool(_WRAPPER & row.keys()))
+    )
 
 
 def _wrapper_items(row: _Object, place: str) -> Iterator[Item]:
     """Yield the publication and the grant of an application."""
+    row = _from_peds(row) if "applId" in row else row
     meta = {**row, **(row.get("applicationMetaData") or {})}
     type_ = _text(meta, "applicationTypeLabelName")
     number = application(_text(meta, "applicationNumberText"), "US")
