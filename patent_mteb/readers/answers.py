@@ -98,24 +98,25 @@ def read_json_documents(
             what, found = "document", enumerate(document if isinstance(document, list) else [document], start=1)
         for number, one in found:
             place = f"{what} {number}"
-            yield from ((place, item) for item in _made(one, place, make, is_record))
+            yield from _made(one, place, make, is_record)
 
     return without_repeats(items())
 
 
 def _made(
     one: Any, place: str, make: Callable[[dict[str, Any], str], Iterable[Item]], is_record: IsRecord
-) -> Iterator[Item]:
+) -> Iterator[tuple[str, Item]]:
+    """Yield the items of each record of a line or document, with its position."""
     records = records_in(one, is_record)
     if not records:
-        yield Skipped("", place, NO_RECORD if isinstance(one, dict) else NO_OBJECT, str(one))
+        yield place, Skipped("", place, NO_RECORD if isinstance(one, dict) else NO_OBJECT, str(one))
     alone = len(records) == 1 and records[0] is one
     for number, record in enumerate(records, start=1):
         where = place if alone else f"{place}, entry {number}"
         if isinstance(record, dict):
-            yield from make(record, where)
+            yield from ((where, item) for item in make(record, where))
         else:
-            yield Skipped("", where, NO_OBJECT, str(record))
+            yield where, Skipped("", where, NO_OBJECT, str(record))
 
 
 def json_reader(

@@ -30,6 +30,7 @@ from typing import Any, TypeGuard, TypeVar
 from patent_mteb.errors import DataError, readable
 from patent_mteb.files import load_json, open_binary, parquet_schema, read_rows, text_lines
 from patent_mteb.readers.items import NO_OBJECT, Note, Skipped, is_one_document, json_rows
+from patent_mteb.readers.objects import holds_objects
 from patent_mteb.readers.values import unpacked
 
 _WESTERN = frozenset("äöüßÄÖÜéèêëàâçîïôùûœñáíóúåøæÅØÆÉÈÀÇÑãõ’‘“”„–—…•€£§°®™©±²³µ×½¼¾´·«»\u00a0")
@@ -363,19 +364,21 @@ def _table_in(found: Mapping[str, Any], wanted: Callable[[str], bool]) -> list[A
     columns, data, values = found.get("columns"), found.get("data"), list(found.values())
     if _all(columns, str) and _all(data, list):
         return [dict(zip(columns, row, strict=False)) for row in data]
-    if not any(map(wanted, found)):
-        if all(isinstance(one, dict) and any(map(wanted, one)) for one in values):
-            return [{"id": name, **one} for name, one in found.items()]
-        lists = list(_lists_in(found))
-        fit = {place: sum(map(wanted, _keys(one))) for place, one in enumerate(lists)}
-        best = max(fit, key=lambda place: fit[place], default=None)
-        if best is not None and (fit[best] or len(lists) == 1):
-            return lists[best]
-    elif len(found) > 1 and all(isinstance(one, dict) and one.keys() == values[0].keys() for one in values):
-        return [{column: found[column][row] for column in found} for row in values[0]]
-    elif len(found) > 1 and all(isinstance(one, list) and len(one) == len(values[0]) > 1 for one in values):
-        return [dict(zip(found, row, strict=True)) for row in zip(*values, strict=True)]
-    return [found]
+    known = [found[name] for name in found if wanted(name)]
+    if known and len(values) > 1:
+        if all(isinstance(one, dict) and one.keys() == values[0].keys() for one in values):
+            return [{column: found[column][row] for column in found} for row in values[0]]
+        if all(isinstance(one, list) and len(one) == len(values[0]) > 1 for one in values):
+            return [dict(zip(found, row, strict=True)) for row in zip(*values, strict=True)]
+    if not all(map(holds_objects, known)):
+        return [found]
+    if not known and all(isinstance(one, dict) and any(map(wanted, one)) for one in values):
+        return [{"id": name, **one} for name, one in found.items()]
+    # A list with more names of fields than the object has around it; of an unknown table the only list.
+    lists = list(_lists_in(found))
+    best = max(lists, key=lambda rows: sum(map(wanted, _keys(rows))), default=[])
+    fit = sum(map(wanted, _keys(best)))
+    return best if fit > len(known) or (len(lists) == 1 and not known) else [found]
 
 
 def _lists_in(value: Any, depth: int = _DEPTH) -> Iterator[list[Any]]:

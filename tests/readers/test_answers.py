@@ -10,7 +10,7 @@ from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import answers, recognise
 from patent_mteb.readers.items import Note, Skipped
 from patent_mteb.readers.objects import as_text, texts_in
-from tests.readers.test_enriched import RECORD as CITED
+from tests.readers.test_enriched import record
 from tests.readers.test_json_sources import HUPD, LENS
 from tests.readers.test_uspto_json import DOCUMENT, WRAPPER
 
@@ -89,8 +89,9 @@ def test_scholarly_works_of_lens_are_not_patents(tmp_path):
 
 
 def test_enriched_citations_are_recognised_although_the_first_has_no_document(tmp_path):
-    first = {key: value for key, value in CITED.items() if key != "citedDocumentIdentifier"}
-    path = written(tmp_path / "pull.jsonl", "\n".join(map(json.dumps, (first, CITED))) + "\n")
+    cited = record()
+    first = {key: value for key, value in cited.items() if key != "citedDocumentIdentifier"}
+    path = written(tmp_path / "pull.jsonl", "\n".join(map(json.dumps, (first, cited))) + "\n")
     name, items = read(path)
     assert (name, len(of(items, Citation)), len(of(items, Skipped))) == ("uspto-citations", 1, 1)
 
