@@ -11,7 +11,8 @@ reads all languages: ``nach einem der Ansprüche 1 bis 3`` becomes ``nach einem 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+import unicodedata
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from typing import NamedTuple
 from patent_mteb.patents.records import Claim, Patent
 from patent_mteb.patents.text import WORDING, any_of, plain_lines
 
-_NUMBER = r"\d{1,3}(?!\d|\.\d| ?%|[-–][A-Za-z])"
+_NUMBER = r"\d{1,4}(?!\d|\.\d| ?%|[-–][A-Za-z])"
 _FILLER = r"(?:(?:claims?|of|in|any|one|the|either|both|nos?|numbers?)[\s.:]+){0,5}"
 _RANGE_WORD = r"(?:-|–|—|−|to|through|thru|till|until|up to)"
 _CLAIM_WORD = re.compile(r"(?<!\bthis )\bclaims?(?=\b|\d)", re.IGNORECASE)
@@ -47,6 +48,7 @@ _ORDINALS_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_LEAD_TO_CLAIM = 60
+_MOST_CLAIMS = 9999  # numbers of claims have up to four digits
 
 
 class _Reference(NamedTuple):
@@ -82,6 +84,11 @@ def _find_references(text: str) -> Iterator[_Reference]:
 def _numbers(items: str) -> list[tuple[int, int]]:
     """The ranges of ``2, 4 and 6-9``, both ends included."""
     return [(int(start), int(end or start)) for start, end in _ITEM.findall(items)]
+
+
+def named_claims(text: str) -> set[int]:
+    """The claims of ``1-24`` or ``2, 4 and 6 to 9``, as in the text of cancelled claims."""
+    return {number for start, end in _numbers(text) for number in range(start, min(end, start + _MOST_CLAIMS) + 1)}
 
 
 def _depends_on(text: str, number: int, known: Sequence[int], repeated: Container[int]) -> tuple[int, ...]:
@@ -137,6 +144,7 @@ class _Mark(NamedTuple):
     capital: bool
     refers: bool
     claimlike: bool
+    lettered: bool
 
     @property
     def sure(self) -> bool:
@@ -153,10 +161,11 @@ _STATUS = re.compile(
 )
 _MARK = re.compile(
     r"(?:^|(?<= ))(?:"
-    rf"(?P<void>\d{{1,3}}(?:[ .]*(?:-|–|—|to|through|,|and|&)[ .]*\d{{1,3}}){{1,20}})[ .:]*\w? ?(?=[(\[] ?{_VOID}\b)"
-    r"|[\[【]?claim (?P<named>\d{1,3})(?P<named_style> ?[\]】):.]+) ?(?=\S)"
-    r"|(?P<number>\d{1,3})(?P<style> ?\.[-–)]| ?[.):、．]| ?[-–](?= ))(?: ?(?=[^\W\d_]|[\"“'‘(\[])| (?=\d))"
-    r"|(?P<bare>(?<![^\n])\d{1,3}) (?=(?-i:[A-Z])))",
+    rf"(?P<void>\d{{1,4}}(?:[ .]*(?:-|–|—|to|through|,|and|&)[ .]*\d{{1,4}}){{1,20}})[ .:]*\w? ?(?=[(\[] ?{_VOID}\b)"
+    r"|[\[【]?claim (?P<named>\d{1,4})(?P<named_style> ?[\]】):.]+) ?(?=\S)"
+    r"|(?P<number>\d{1,4})(?P<letter>[a-z]?)(?P<style> ?\.[-–)]| ?[.):、．]| ?[-–](?= ))"
+    r"(?: ?(?=[^\W\d_]|[\"“'‘(\[])| (?=\d))"
+    r"|(?P<bare>(?<![^\n])\d{1,4}) (?=(?-i:[A-Z])))",
     re.MULTILINE | re.IGNORECASE,
 )
 _ABBREVIATION = re.compile(r"\b(?:nos?|figs?|seq|e\.g|i\.e|approx|ca|eqs?|refs?)\.$", re.IGNORECASE)
@@ -204,6 +213,7 @@ def _marks(text: str) -> list[_Mark]:
             capital=capital,
             refers=refers,
             claimlike=capital and (refers or bool(_CLAIM_OPENING.match(text, body))),
+            lettered=bool(match["letter"]),
         )
         marks.append(mark)
     return marks
@@ -237,10 +247,10 @@ def _chain(marks: Sequence[_Mark]) -> list[_Mark]:
     for mark in candidates:
         number = mark.numbers[0]
         worded = mark.void or mark.claimlike
-        if number == expected:
+        if number == expected and not mark.lettered:
             better_later = not mark.sure and last_sure.get(number, -1) > mark.start
             accepted = not better_later and (mark.opens_line or mark.after_stop or worded)
-        elif number > expected:
+        elif number > expected and not mark.lettered:
             skipped_later = any(last_sure.get(skipped, -1) > mark.start for skipped in range(expected, number))
             starts = mark.after_stop and mark.opens_line if skipped_later else mark.after_stop or mark.opens_line
             accepted = worded and starts
@@ -414,7 +424,7 @@ def claim_in_full(claims: Iterable[Claim], number: int) -> str:
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 _WORDS = ("anspr", "revendication", "reivindicaci")
 _DIGITS = str.maketrans("０１２３４５６７８９", "0123456789")
-_N = r"(?<!\d)\d{1,3}(?!\d)"
+_N = r"(?<!\d)\d{1,4}(?!\d)"
 
 _NEXT_NUMBER = r"(?= (?:(?:nach|gemäß|selon|según|la|le|el|las|les|de) ){0,2}(?:claims? )?\d)"
 _EUROPEAN = [
@@ -431,18 +441,32 @@ _LINKS = (
 _AND = "和|及び?|以及|与|與|および|並びに|ならびに|및|와|과"
 _LINK = rf"(?: ?(?:{_LINKS[0][1]}|{_LINKS[1][1]}|{_AND}| ?[,，](?= ?(?:{_CLAIM}|제))) ?){{1,2}}"
 _ANY_ITEM = _CLAIM_ITEM.replace("(" + _N + ")", _N)
-_NUMBERED = re.compile(rf"(?:{_CLAIM} ?(?:第|제)? ?{_N}(?: ?(?:項|项|항))?|제 ?{_N} ?항)(?:{_LINK}{_ANY_ITEM})*")
+_NUMBERED = re.compile(
+    rf"(?:{_CLAIM} ?(?:第|제)? ?{_N}(?: ?(?:項|项|항))?|제 ?{_N} ?항|(?<=[如依据據照])第 ?{_N} ?[項项])"
+    rf"(?:{_LINK}{_ANY_ITEM})*"
+)
 _LINK_OR_ITEM = re.compile(rf"(?P<link>{_LINK})?{_CLAIM_ITEM}")
 _ALL_EARLIER = re.compile(
     rf"(?:前述|上述|以上|前記|上記|先行|이전|전술한|전술된|선행|앞선)[^。．\d]{{0,8}}{_CLAIM}(?! ?[第제]? ?\d)"
 )
 
 _NAMED_MARK = re.compile(
-    rf"[【\[(（<［] ?{_CLAIM} ?(?:第|제)? ?(\d{{1,3}}) ?[】\])）>］] ?[.．、:：]?"
-    rf"|(?:^|(?<=[.．。])) ?(?:{_CLAIM}|제) ?제? ?(\d{{1,3}}) ?(?:항 ?(?=[.．:：]))?(?:[.．:：]|$)",
+    rf"[【\[(（<［] ?{_CLAIM} ?(?:第|제)? ?(\d{{1,4}}) ?[】\])）>］] ?[.．、:：]?"
+    rf"|(?:^|(?<=[.．。])) ?(?:{_CLAIM}|제) ?제? ?(\d{{1,4}}) ?(?:항 ?(?=[.．:：]))?(?:[.．:：]|$)"
+    r"|(?:^|(?<=。)) ?第(\d{1,4})[項项][.．、:：]",
     re.MULTILINE,
 )
-_NUMBER_MARK = re.compile(r"(?:^|(?<=[。．.;；])) ?(\d{1,3}) ?([.．、:：)）])(?= ?[^\s\d])", re.MULTILINE)
+_NUMBER_MARK = re.compile(
+    r"(?:(?:^|(?<=[。．.;；])) ?(\d{1,4}) ?([.．、:：)）])(?=\s?[^\s\d]|\d+[,，‐-])"  # 1.2,4-二氨基: a locant follows
+    rf"|(?<![\d.．])(\d{{1,4}})([.．、])(?=(?:根据|如|按照|依据|依照){_CLAIM}))",  # after a claim without a full stop
+    re.MULTILINE,
+)
+_STOP_BEFORE = re.compile(r"[。．.]\s*[;；]?\s*$")
+_STEP_BEFORE = re.compile(r"[;；:：,，、]\s*$")
+_LONGEST_MARGIN = 20  # characters before a mark that are searched for the end of a claim
+_OPENING = re.compile(r"\s?一[种種类類]")
+_CLAUSE_END = re.compile(r"[。;；]|[.．](?=\s)")
+_OPENING_LENGTH = 60  # characters at the start of a claim that name the claims it depends on
 _ASIAN_SENTENCE = re.compile(r"(?<=[。．])\s*")
 _LONGEST_ASIAN_PREFACE = 60
 
@@ -480,7 +504,7 @@ def split_east_asian(text: str) -> list[tuple[int, str]]:
     The marks are ``【請求項１】``, ``청구항 1`` or ``1.``, in one form. Without marks, each sentence is a claim.
     """
     plain = text.translate(_DIGITS)
-    named = [(int(mark[1] or mark[2]), mark.start(), mark.end()) for mark in _NAMED_MARK.finditer(plain)]
+    named = [(int(mark[1] or mark[2] or mark[3]), mark.start(), mark.end()) for mark in _NAMED_MARK.finditer(plain)]
     marks = named or _in_sequence(plain)
     if not marks:
         sentences = [" ".join(sentence.split()) for sentence in _ASIAN_SENTENCE.split(text)]
@@ -489,15 +513,66 @@ def split_east_asian(text: str) -> list[tuple[int, str]]:
     return [(number, " ".join(text[body:end].split())) for (number, _, body), end in zip(marks, ends, strict=True)]
 
 
-def _in_sequence(text: str) -> list[tuple[int, int, int]]:
-    """Number, start and end of the marks that count up from the first one in its form."""
-    marks: list[tuple[int, int, int]] = []
-    form = ""
+class _AsianMark(NamedTuple):
+    """A number that may start a claim: after a full stop, and before a reference to a claim or ``一种``."""
+
+    number: int
+    start: int
+    end: int
+    form: str
+    after_stop: bool
+    after_step: bool
+    claimlike: bool
+
+
+def _asian_marks(text: str) -> Iterator[_AsianMark]:
     for mark in _NUMBER_MARK.finditer(text):
-        number = int(mark[1])
-        if not marks and mark.start() <= _LONGEST_ASIAN_PREFACE and number == 1:
-            form = mark[2]
-        elif not marks or mark[2] != form or number != marks[-1][0] + 1:
-            continue
-        marks.append((number, mark.start(), mark.end()))
-    return marks
+        before = text[max(0, mark.start() - _LONGEST_MARGIN) : mark.start()]
+        opening = _CLAUSE_END.split(text[mark.end() : mark.end() + _OPENING_LENGTH], maxsplit=1)[0]
+        stop = not before.strip() or bool(_STOP_BEFORE.search(before))
+        claimlike = bool(_OPENING.match(opening)) or any(_find_references(in_english(opening)))
+        form = unicodedata.normalize("NFKC", mark[2] or mark[4])
+        step = not stop and bool(_STEP_BEFORE.search(before))
+        yield _AsianMark(int(mark[1] or mark[3]), mark.start(), mark.end(), form, stop, step, claimlike)
+
+
+def _in_sequence(text: str) -> list[tuple[int, int, int]]:
+    """Number, start and end of the marks that count up from the first one in its form.
+
+    In these languages a claim ends with a full stop. A number after a semicolon, a colon or a comma counts the steps
+    of a claim, unless the text after it refers to a claim.
+    """
+    marks = list(_asian_marks(text))
+    first = next((mark for mark in marks if mark.number == 1 and mark.start <= _LONGEST_ASIAN_PREFACE), None)
+    marks = [mark for mark in marks if first and mark.form == first.form]
+    sure = [mark for mark in marks if mark.after_stop and mark.claimlike]
+    by_number: dict[int, list[_AsianMark]] = {}
+    for mark in marks:
+        by_number.setdefault(mark.number, []).append(mark)
+    chosen: list[_AsianMark] = []
+    following = first
+    while following:
+        chosen.append(following)
+        start, number = following.start, following.number
+        candidates = [mark for mark in by_number.get(number + 1, ()) if mark.start > start]
+        following = _likeliest(candidates, by_number.get(number + 2, ()))
+        if not candidates:
+            sure = sure[bisect_right(sure, start, key=lambda mark: mark.start) :]
+            following = next((mark for mark in sure if mark.number > number), None)
+    return [(mark.number, mark.start, mark.end) for mark in chosen]
+
+
+def _likeliest(candidates: Sequence[_AsianMark], later: Sequence[_AsianMark]) -> _AsianMark | None:
+    """The mark of a claim among those with its number: like a claim, else after a full stop, else not like a step.
+
+    A claim without the signs of one is before the ``later`` marks, of the next number, that have them.
+    """
+    after_stop = next((mark for mark in candidates if mark.after_stop), None)
+    like = next((mark for mark in candidates if mark.claimlike), None)
+    if (
+        like
+        and after_stop
+        and any(after_stop.start < mark.start < like.start and mark.after_stop and mark.claimlike for mark in later)
+    ):
+        return after_stop
+    return like or after_stop or next((mark for mark in candidates if not mark.after_step), None)

@@ -18,13 +18,15 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from patent_mteb.patents.collection import citing_application
 from patent_mteb.patents.records import Citation
-from patent_mteb.readers.items import Item, Note, Reader, Skipped, first_object, read_json_documents
+from patent_mteb.readers.answers import first_objects, json_reader, read_json_documents, records_in
+from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.publication import NON_PATENT, NUMBERLESS, unread_days
 from patent_mteb.readers.values import (
     CODES,
@@ -45,17 +47,14 @@ _OFFICE_AND_KIND = re.compile(r"\b([A-Z]{2})[\s-]*[\d/,. ]*\d\s*([A-Z]\d?)?\s*$"
 _STATUTE = re.compile(r"10[23]")
 
 
-def _records(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The records of a line: the line itself, or those of an answer of the API."""
-    response = row.get("response")
-    documents = response.get("docs") if isinstance(response, dict) else row.get("results")
-    if isinstance(documents, list):
-        yield from (one for one in documents if isinstance(one, dict))
-    else:
-        yield row
-
+_FIELDS = {_KEY, _CITED, _REFERENCE, _PASSAGES, "citationCategoryCode", "relatedClaimNumberText"}
+"""Members of which a record has at least two; one row in three has no cited document, and then no member for it."""
 
 _Action = tuple[str, str]
+
+
+def _is_record(record: Mapping[str, Any]) -> bool:
+    return len(_FIELDS & record.keys()) > 1
 
 
 def _action(record: Mapping[str, Any]) -> _Action:
@@ -69,39 +68,36 @@ def _read(path: Path) -> Iterator[Item]:
     cited: dict[_Action, str] = {}
     several: set[_Action] = set()
 
-    def collect(row: Mapping[str, Any], place: str) -> tuple[()]:
-        for record in _records(row):
-            action, document = _action(record), text_in(record, _CITED) or text_in(record, "id") or place
-            if cited.setdefault(action, document) != document:
-                several.add(action)
+    def collect(record: Mapping[str, Any], place: str) -> tuple[()]:
+        action, document = _action(record), text_in(record, _CITED) or text_in(record, "id") or place
+        if cited.setdefault(action, document) != document:
+            several.add(action)
         return ()
 
-    deque(read_json_documents(path, collect), maxlen=0)
-    yield from read_json_documents(path, partial(_items, several=several))
+    deque(read_json_documents(path, collect, _is_record), maxlen=0)
+    yield from _reader(several).read(path)
 
 
-def _items(row: Mapping[str, Any], place: str, several: set[_Action]) -> Iterator[Item]:
-    for record in _records(row):
-        if _REFERENCE in record:
-            yield from _listed(record, place)
-        else:
-            yield from _citation(record, place, several)
+def _items(record: Mapping[str, Any], place: str, several: set[_Action]) -> Iterator[Item]:
+    return _listed(record, place) if _REFERENCE in record else _citation(record, place, several)
 
 
-_ANY = {_CITED, _REFERENCE, _PASSAGES, "citationCategoryCode", "relatedClaimNumberText"}
-"""Fields of which a citation has one at least; a third of the records of the API have no number of a cited document."""
+def _reader(several: set[_Action]) -> Reader:
+    return json_reader(
+        "uspto-citations",
+        "USPTO enriched citations (JSON lines): X, Y, A with claims and passages; office action citations: 102, 103",
+        _is_record,
+        partial(_items, several=several),
+    )
 
-READER = Reader(
-    "uspto-citations",
-    "USPTO enriched citations (JSON lines): X, Y, A with claims and passages; office action citations: 102, 103",
-    sniff=lambda path: any(_KEY in record and _ANY & record.keys() for record in _records(first_object(path))),
-    read=_read,
-)
+
+READER = replace(_reader(set()), read=_read)
 
 
 def refusal(path: Path) -> str:
     """Return what a file of the USPTO's office action services is, if no reader reads it; empty for other files."""
-    keys = {name for record in _records(first_object(path)) if _KEY in record for name in record}
+    records = (one for found in first_objects(path) for one in records_in(found, lambda record: _KEY in record))
+    keys = {name for record in records if isinstance(record, dict) for name in record}
     return next((what for name, what in CODES["unsupported"].items() if name in keys), "")
 
 

@@ -6,27 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from patent_mteb.readers.items import Item, Reader, Skipped, first_object, read_json_documents
+from patent_mteb.readers.answers import json_reader
 from patent_mteb.readers.publication import Paragraph, Published, Texts, unmarked_claims
 from patent_mteb.readers.values import application, text_in
-from patent_mteb.readers.xml import MalformedError
-
-_FIELDS = {"application_number", "publication_number", "decision", "full_description"}
-
-
-def _items(row: dict[str, Any], place: str) -> Iterator[Item]:
-    try:
-        yield from _published(row).items(place)
-    except MalformedError as error:
-        yield Skipped(text_in(row, "application_number"), place, str(error))
-
-
-READER = Reader(
-    "hupd",
-    "Harvard USPTO Patent Dataset: one JSON document per application, or JSON lines",
-    sniff=lambda path: first_object(path).keys() >= _FIELDS,
-    read=lambda path: read_json_documents(path, _items),
-)
 
 _NUMBER = re.compile(r"(US\d+[A-Z]\d?)(?:-\d{8})?")
 
@@ -75,3 +57,12 @@ def _inventor(one: Any) -> str:
         return str(one)
     names = (one.get(name) for name in ("inventor_name_first", "inventor_name_last"))
     return " ".join(str(name).strip() for name in names if name)
+
+
+READER = json_reader(
+    "hupd",
+    "Harvard USPTO Patent Dataset: one JSON document per application, or JSON lines",
+    lambda row: row.keys() >= {"application_number", "decision"},
+    lambda row, place: _published(row).items(place),
+    ("application_number",),
+)

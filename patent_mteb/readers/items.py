@@ -1,4 +1,4 @@
-"""Readers and the items that they yield: records, skipped documents and notes; and the items of JSON files.
+"""Readers and the items that they yield: records, skipped documents and notes; and the rows of JSON files.
 
 JSON files contain one object per line, a list of objects, or one object. They may be compressed with gzip. An invalid
 line is skipped. An invalid list or object is refused with its file, because the next object cannot be located.
@@ -6,14 +6,13 @@ line is skipped. An invalid list or object is refused with its file, because the
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from patent_mteb.errors import DataError, parsed_json, readable, refuse_other_forms
-from patent_mteb.files import load_json, open_binary, text_lines
+from patent_mteb.errors import DataError, parsed_json
+from patent_mteb.files import text_lines
 from patent_mteb.patents.records import Citation, Patent, Relation
 
 
@@ -58,20 +57,6 @@ class Reader:
 
 
 NO_OBJECT = "no JSON object (incomplete, malformed, or another value)"
-_HEAD = 1 << 22  # bytes that are searched for the first object
-
-
-def first_object(path: Path) -> Mapping[str, Any]:
-    """Return the first object of a file, empty if there is none. Only the start of the file is read."""
-    with readable(path), open_binary(path) as stream:
-        start = stream.read(_HEAD)
-    refuse_other_forms(path, start)
-    text = start.decode("utf-8-sig", "ignore").lstrip().removeprefix("[").lstrip()
-    try:
-        found, _ = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
@@ -84,22 +69,6 @@ def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
         except DataError:
             found = None
         yield number, found if isinstance(found, dict) else line
-
-
-def read_json_documents(path: Path, make: Callable[[dict[str, Any], str], Iterable[Item]]) -> Iterator[Item]:
-    """Yield the items that ``make`` gives for each object and its position; other values are skipped."""
-
-    def items() -> Iterator[tuple[str, Item]]:
-        what, found = "row", json_rows(path)
-        if is_one_document(path):
-            document = load_json(path)
-            what, found = "document", enumerate(document if isinstance(document, list) else [document], start=1)
-        for number, one in found:
-            place = f"{what} {number}"
-            made = make(one, place) if isinstance(one, dict) else [Skipped("", place, NO_OBJECT, str(one))]
-            yield from ((place, item) for item in made)
-
-    return without_repeats(items())
 
 
 def is_one_document(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Lens.org, JSON lines of its API or bulk export: texts, classes, families and citations with categories.
+"""Lens.org, answers of its API or JSON lines: texts, classes, families and citations with categories.
 
 Fields have the names of docs.api.lens.org; missing fields are ignored. ``lens_id`` becomes a keyword of the record
 (``lens:031-156-664-106-04X``), because published data sets use it to name patents.
@@ -10,30 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from patent_mteb.patents.categories import phase_and_origin
-from patent_mteb.readers.items import Item, Reader, Skipped, first_object, read_json_documents
+from patent_mteb.readers.answers import json_reader
 from patent_mteb.readers.publication import Cited, ClaimText, Paragraph, Published, Related, Texts, unmarked_claims
 from patent_mteb.readers.values import application, language, publication
-from patent_mteb.readers.xml import MalformedError
 
 _Object = Mapping[str, Any]
-
-
-def _items(row: dict[str, Any], place: str) -> list[Item]:
-    lens_id = str(row.get("lens_id") or "")
-    try:
-        return list(_published(row, lens_id).items(place))
-    except MalformedError as error:
-        return [Skipped(lens_id, place, str(error), str(row))]
-    except (AttributeError, TypeError):
-        return [Skipped(lens_id, place, "a field has another type than docs.api.lens.org says", str(row))]
-
-
-READER = Reader(
-    "lens-json",
-    "Lens.org: JSON lines of the API",
-    sniff=lambda path: first_object(path).keys() >= {"lens_id", "biblio"},
-    read=lambda path: read_json_documents(path, _items),
-)
 
 
 def _list(value: Any, *names: str) -> list[Any]:
@@ -115,3 +96,15 @@ def _priorities(biblio: _Object) -> Iterator[Related]:
     for one in _list(biblio, "priority_claims", "claims"):
         number, office, kind = _identifier(one)
         yield Related("priority", application(number, office, kind), _text(one, "date"), office)
+
+
+_PATENT = {"biblio", "jurisdiction", "doc_number", "doc_key"}
+"""Members of patents; the scholarly works of Lens have a ``lens_id`` too."""
+
+READER = json_reader(
+    "lens-json",
+    "Lens.org: answers of the API or JSON lines",
+    lambda row: bool(_PATENT & row.keys()) and ("lens_id" in row or {"biblio", "doc_key"} <= row.keys()),
+    lambda row, place: _published(row, str(row.get("lens_id") or "")).items(place),
+    ("lens_id",),
+)

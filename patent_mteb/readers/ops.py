@@ -21,6 +21,7 @@ from lxml import etree
 from patent_mteb.patents.categories import phase_and_origin
 from patent_mteb.patents.records import Relation
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
+from patent_mteb.readers.ops_json import is_ops_json, read_ops_json
 from patent_mteb.readers.publication import Cited, Published, Related, Texts, printed_paragraph, unmarked_claims
 from patent_mteb.readers.values import CODES, application, claim_numbers, language, publication
 from patent_mteb.readers.xml import (
@@ -86,6 +87,8 @@ def _exchange(attributes: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
 
 
 def _read(path: Path) -> Iterator[Item]:
+    if is_ops_json(path):
+        return read_ops_json(path, _documents)
     if first_root(path) == "exchange-documents":
         return read_bulk(path, partial(_documents, latest=_latest_exchanges(path)), _split)
     return read_bulk(path, _documents)
@@ -93,8 +96,8 @@ def _read(path: Path) -> Iterator[Item]:
 
 READER = Reader(
     "ops",
-    "EPO exchange documents: answers of OPS, DOCDB, national full texts (XML, zip)",
-    sniff=lambda path: not _ROOTS.isdisjoint(first_roots(path)),
+    "EPO exchange documents: answers of OPS (XML, JSON), DOCDB, national full texts (XML, zip)",
+    sniff=lambda path: not _ROOTS.isdisjoint(first_roots(path)) or is_ops_json(path),
     read=_read,
 )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from patent_mteb.patents.claims import read_claims, referred_claims
+from patent_mteb.patents.claims import named_claims, read_claims, referred_claims
 from patent_mteb.patents.ipc import read_codes
 from patent_mteb.patents.numbers import read_application, read_number
 from patent_mteb.patents.records import (
@@ -61,7 +61,7 @@ def unmarked_claims(text: str) -> list[ClaimText]:
 _DIGITS = re.compile(r"\d+")
 
 _CANCELLED = re.compile(
-    r"(?:claims?)?[\d\s,.:–-]*(?:to \d+\.?\s*)?[(\[]?\s*(?:cancel\w*|deleted|withdrawn)(?: herein)?\s*[)\]]?[.;]?",
+    r"(?:claims?)?(?:[\d\s,.:&–-]|and|to|through)*[(\[]?\s*(?:cancel\w*|deleted|withdrawn)(?: herein)?\s*[)\]]?[.;]?",
     re.IGNORECASE,
 )
 
@@ -83,7 +83,7 @@ def read_claim_texts(texts: Iterable[ClaimText]) -> tuple[tuple[Claim, ...], lis
     notes = []
     for text in texts:
         if not text.text or _CANCELLED.fullmatch(text.text):
-            notes.append("a cancelled claim")
+            notes += ["a cancelled claim"] * _cancelled(text)
             continue
         if text.number == "0":
             numbered[0] = text
@@ -106,6 +106,12 @@ def read_claim_texts(texts: Iterable[ClaimText]) -> tuple[tuple[Claim, ...], lis
             depends = referred_claims(text.text, number, known)
         claims.append(Claim(number, text.text, depends))
     return tuple(claims), notes
+
+
+def _cancelled(claim: ClaimText) -> int:
+    """The number of claims that one entry cancels, such as ``1-24. (canceled)``."""
+    named = (named_claims(claim.text) or named_claims(claim.number)) if claim.text else ()
+    return max(1, len(named))
 
 
 class Paragraph(NamedTuple):

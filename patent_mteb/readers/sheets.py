@@ -30,6 +30,8 @@ from typing import Any, TypeGuard, TypeVar
 from patent_mteb.errors import DataError, readable
 from patent_mteb.files import load_json, open_binary, parquet_schema, read_rows, text_lines
 from patent_mteb.readers.items import NO_OBJECT, Note, Skipped, is_one_document, json_rows
+from patent_mteb.readers.objects import holds_objects
+from patent_mteb.readers.values import unpacked
 
 _WESTERN = frozenset("äöüßÄÖÜéèêëàâçîïôùûœñáíóúåøæÅØÆÉÈÀÇÑãõ’‘“”„–—…•€£§°®™©±²³µ×½¼¾´·«»\u00a0")
 
@@ -308,8 +310,58 @@ def _objects(path: Path, form: str, wanted: Callable[[str], bool]) -> Sheet:
             place = f"row {number}"
             yield place, row if isinstance(row, dict) else Skipped("", place, NO_OBJECT, row)
 
-    names = dict.fromkeys(name for _, row in itertools.islice(rows(), _HEAD) if isinstance(row, dict) for name in row)
-    return Sheet(tuple(names), rows())
+    head = [row for _, row in itertools.islice(rows(), _HEAD)]
+    if document is None and not any(map(wanted, _keys(head))):  # one answer a line
+        document = [
+            row for _, line in rows() for row in (_table_in(line, wanted) if isinstance(line, dict) else [line])
+        ]
+        head = document[:_HEAD]
+    names = _keys(head)
+    inner = _inner_columns(names, [row for row in head if isinstance(row, dict)], wanted)
+    columns = (*names, *inner)
+    return Sheet(columns, ((place, _with_inner(row, inner)) for place, row in rows()) if inner else rows())
+
+
+_MOST_INNER = 60  # members of an object that is a group of columns; more are the keys of a dictionary
+_DEPTH = 6  # levels of an answer around a table, as in answers.py
+_UNSPECIFIC = {"id", "number", "no", "kind", "country", "office", "text", "date", "label", "labels"}
+
+
+def _inner_columns(
+    names: Iterable[str],
+    rows: Sequence[Mapping[str, Any]],
+    wanted: Callable[[str], bool],
+) -> dict[str, tuple[str, ...]]:
+    """Columns for the members of objects whose own names mean nothing -> the names that lead to the member.
+
+    A member with a telling name has it as the name of its column (``title`` of ``data``), others have a dotted name.
+    """
+    inner: dict[str, tuple[str, ...]] = {}
+    groups: list[tuple[str, ...]] = [(name,) for name in names if not wanted(name)]
+    while groups:
+        steps = groups.pop(0)
+        values = [value for row in rows if (value := unpacked(_at(row, steps))) not in (None, "")]
+        members = list(dict.fromkeys(key for value in values if isinstance(value, dict) for key in value))
+        if not _all(values, dict) or not 0 < len(members) <= _MOST_INNER or len(steps) > _DEPTH:
+            continue
+        for member in members:
+            telling = wanted(member) and member.casefold() not in _UNSPECIFIC | inner.keys() | set(names)
+            inner[member if telling else ".".join((*steps, member))] = (*steps, member)
+            if not telling:
+                groups.append((*steps, member))
+    return inner
+
+
+def _at(row: Any, steps: Sequence[str]) -> Any:
+    for step in steps:
+        row = unpacked(row.get(step)) if isinstance(row, dict) else None
+    return row
+
+
+def _with_inner(row: Row, inner: Mapping[str, Sequence[str]]) -> Row:
+    if isinstance(row, Skipped):
+        return row
+    return row | {name: value for name, steps in inner.items() if (value := _at(row, steps)) is not None}
 
 
 def _all(found: Any, kind: type[_Kind]) -> TypeGuard[list[_Kind]]:
@@ -321,17 +373,35 @@ def _table_in(found: Mapping[str, Any], wanted: Callable[[str], bool]) -> list[A
     columns, data, values = found.get("columns"), found.get("data"), list(found.values())
     if _all(columns, str) and _all(data, list):
         return [dict(zip(columns, row, strict=False)) for row in data]
-    if not any(map(wanted, found)):
-        lists = [one for one in values if one and _all(one, dict)]
-        if len(lists) == 1:
-            return lists[0]
-        if all(isinstance(one, dict) and any(map(wanted, one)) for one in values):
-            return [{"id": name, **one} for name, one in found.items()]
-    elif len(found) > 1 and all(isinstance(one, dict) and one.keys() == values[0].keys() for one in values):
-        return [{column: found[column][row] for column in found} for row in values[0]]
-    elif len(found) > 1 and all(isinstance(one, list) and len(one) == len(values[0]) > 1 for one in values):
-        return [dict(zip(found, row, strict=True)) for row in zip(*values, strict=True)]
-    return [found]
+    known = [found[name] for name in found if wanted(name)]
+    if known and len(values) > 1:
+        if all(isinstance(one, dict) and one.keys() == values[0].keys() for one in values):
+            return [{column: found[column][row] for column in found} for row in values[0]]
+        if all(isinstance(one, list) and len(one) == len(values[0]) > 1 for one in values):
+            return [dict(zip(found, row, strict=True)) for row in zip(*values, strict=True)]
+    if not all(map(holds_objects, known)):
+        return [found]
+    if not known and all(isinstance(one, dict) and any(map(wanted, one)) for one in values):
+        return [{"id": name, **one} for name, one in found.items()]
+    # A list with more names of fields than the object has around it; of an unknown table the only list.
+    lists = list(_lists_in(found))
+    best = max(lists, key=lambda rows: sum(map(wanted, _keys(rows))), default=[])
+    fit = sum(map(wanted, _keys(best)))
+    return best if fit > len(known) or (len(lists) == 1 and not known) else [found]
+
+
+def _lists_in(value: Any, depth: int = _DEPTH) -> Iterator[list[Any]]:
+    """Yield the lists of objects in an answer of an API, but not the lists within their objects."""
+    if _all(value, dict) and value:
+        yield value
+    elif depth:
+        for member in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from _lists_in(member, depth - 1)
+
+
+def _keys(rows: Iterable[Any]) -> dict[str, None]:
+    """The names of the members of the first objects."""
+    return dict.fromkeys(name for row in itertools.islice(rows, _HEAD) if isinstance(row, dict) for name in row)
 
 
 def _quotes(path: Path, delimiter: str) -> str:

@@ -52,6 +52,8 @@ from patent_mteb.readers.columns import (
 )
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.joining import ADDED, CONFLICTS, joined
+from patent_mteb.readers.objects import Wanted, as_text, holds_objects, member_text, texts_in
+from patent_mteb.readers.publication import ClaimText, read_claim_texts
 from patent_mteb.readers.sheets import Sheet, open_sheet
 from patent_mteb.readers.values import (
     claim_numbers,
@@ -64,6 +66,7 @@ from patent_mteb.readers.values import (
     has_digit,
     has_short_year,
     is_serial,
+    language,
     listed,
     needs_order,
     number_in,
@@ -71,12 +74,15 @@ from patent_mteb.readers.values import (
     read_date,
     text_of,
     unbroken,
+    unpacked,
 )
 
 _TYPES = get_type_hints(Patent)
 _READ_APART = {"publication_number", "family_id", "application_number", "title", "abstract", "source"}
 _STRINGS = {name for name, type_ in _TYPES.items() if type_ is str} - _READ_APART
 _DATES = [name for name, type_ in _TYPES.items() if type_ == dt.date | None]
+_WANTED: Mapping[str, Wanted] = {"ipc": "code", "cpc": "code", "inventors": "name", "applicants": "name"}
+"""Fields that are lists -> the member that is read of the objects in them."""
 _TEXTS = ("title", "abstract", "claims", "description")
 _UNREADABLE = "a number cannot be read: stored as written (a map can set the office of numbers without one)"
 _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?E\+\d+", re.IGNORECASE)
@@ -153,7 +159,8 @@ class _TableReader:
     def _lists(self, row: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
         columns = self._columns.fields
         lists: dict[str, tuple[Any, ...]] = {
-            name: tuple(dict.fromkeys(filter(None, self._list(row, columns[name])))) for name in LISTS & columns.keys()
+            name: tuple(dict.fromkeys(filter(None, self._list(row, columns[name], _WANTED.get(name, "word")))))
+            for name in LISTS & columns.keys()
         }
         lists |= {name: read_codes(self._classes(row, columns[name])) for name in {"ipc", "cpc"} & columns.keys()}
         return {**lists, "labels": tuple(self._labels(row))}
@@ -231,6 +238,8 @@ class _TableReader:
         """Return a cell without markup, None if it is empty."""
         if value is None or isinstance(value, list | dict):
             return value
+        if holds_objects(objects := unpacked(value)):
+            return objects
         text = text_of(value)
         if text in EXCEL_ERRORS:
             self._note("an error of Excel in a cell: read as empty", f"'{name}': {text}")
@@ -249,22 +258,36 @@ class _TableReader:
         return text or None
 
     def _text(self, row: Mapping[str, Any], column: Column | None) -> str:
-        text = "\n".join(text_of(value) for value in self._cells(row, column) if value is not None)
+        text = "\n".join(self._plain(value) for value in self._cells(row, column) if value is not None)
         return (column.values.get(text, "") if column and column.values is not None else text).strip()
 
-    def _list(self, row: Mapping[str, Any], column: Column | None) -> list[str]:
+    def _plain(self, value: Any) -> str:
+        """The text of a cell; of an object the member that is a text."""
+        text = as_text(value)
+        if not text and value and holds_objects(value):
+            self._unread("text", ", ".join(value) if isinstance(value, Mapping) else "")
+        return text
+
+    def _unread(self, wanted: str, keys: str) -> None:
+        what = {"name": "a name", "code": "a class code", "number": "a number", "cited": "a number"}
+        self._note(f"objects without {what.get(wanted, 'a text')} are left empty", keys)
+
+    def _list(self, row: Mapping[str, Any], column: Column | None, wanted: Wanted = "word") -> list[str]:
         """The texts of a list. Empty texts of nested values stay, so that parallel lists stay aligned."""
         if column is None:
             return []
         cells = self._cells(row, column)
         empty = [""] if len(cells) > 1 else []
-        texts = [text for value in cells for text in listed(value, column.separator) or empty]
+        unread: list[str] = []
+        texts = [text for value in cells for text in texts_in(value, wanted, unread, column.separator) or empty]
+        for keys in unread:
+            self._unread(wanted, keys)
         return [column.values.get(text, "") if column.values is not None else text for text in texts]
 
     def _classes(self, row: Mapping[str, Any], column: Column) -> list[str]:
         """The texts of a cell of class codes; a comma, which a list in one subclass has, separates none."""
         marks = [mark for mark in column.separator if "," not in mark]
-        return self._list(row, replace(column, separator=(*(marks or ["\n"]),)))
+        return self._list(row, replace(column, separator=(*(marks or ["\n"]),)), "code")
 
     def _publications(self, row: Mapping[str, Any]) -> dict[str, str]:
         """The numbers of a row, the first of its first filled column first, each in that ``cell`` or in the ``row``."""
@@ -295,12 +318,13 @@ class _TableReader:
         read: _Read = read_number,
         kind: str = "",
         note: str = "a remark after a number is removed",
+        wanted: Wanted = "number",
     ) -> Iterator[tuple[str, str]]:
         """Yield the normal form of each number of a cell and the category with it. Empty texts stay.
 
         The first number has the kind code of another column if it has none.
         """
-        texts = unbroken(self._list(row, column))
+        texts = unbroken(self._list(row, column, wanted))
         offices = [column.office] * len(texts)
         if column.office_column:
             named = [
@@ -325,7 +349,7 @@ class _TableReader:
         cells = [value for value in self._cells(row, column) if value is not None]
         if not cells or column is None:
             return None
-        value = cells[0]
+        value = self._plain(cells[0]) if holds_objects(cells[0]) else cells[0]
         if isinstance(value, str) and not column.date:
             values = listed(value, column.separator)
             value = next(iter(values), "")
@@ -398,13 +422,19 @@ class _TableReader:
         cells = self._cells(row, column)
         if column is None or not any(value is not None for value in cells):
             return []
+        objects = [one for cell in cells for one in (cell if isinstance(cell, list) else [cell])]
+        if all(isinstance(one, Mapping) and member_text(one, "language") for one in objects):
+            by_language: dict[str, Any] = {}
+            for one in objects:
+                by_language.setdefault(language(member_text(one, "language")), []).append(one)
+            return sorted(by_language.items(), key=lambda one: one[0] != "en")
         languages = []
         if column.language_column:
             languages = [text_of(value).lower() for value in self._values(row, column.language_column)]
         if len(languages) != len(cells):
             texts = [value for value in cells if value is not None]
             return [(languages[0] if languages else column.language, texts[0] if len(texts) == 1 else texts)]
-        found = [(language, value) for language, value in zip(languages, cells, strict=True) if value is not None]
+        found = [(code, value) for code, value in zip(languages, cells, strict=True) if value is not None]
         return sorted(found, key=lambda one: one[0] != "en")
 
     def _family(self, publication: str, row: Mapping[str, Any]) -> str:
@@ -469,11 +499,11 @@ class _TableReader:
         """
         if column is None:
             return [publication], [""]
-        found = self._list(row, column)
+        found = self._list(row, column, "cited")
         if len(found) == 1 and _COUNT.fullmatch(found[0]) and publication and not _COUNT.fullmatch(publication):
             self._note("a count of citations, not a number: not read", found[0])
             return [], []
-        pairs = list(self._numbers_of(row, column, note="a category or remark is with a cited number"))
+        pairs = list(self._numbers_of(row, column, note="a category or remark is with a cited number", wanted="cited"))
         return [number for number, _ in pairs], [mark for _, mark in pairs]
 
     def _aligned(self, ours: str, values: list[str], length: int) -> list[str]:
@@ -496,38 +526,40 @@ class _TableReader:
 
 
 def _parsed(name: str, value: Any) -> Any:
-    return {"claims": _claims, "description": _description}.get(name, text_of)(value)
+    return {"claims": _claims, "description": _description}.get(name, as_text)(value)
 
 
 def _claims(value: Any) -> tuple[Claim, ...]:
-    """Read claims from one text, a list of texts with or without numbers, or the form of our records."""
+    """Read claims from one text, a list of texts or objects with or without numbers, or the form of our records."""
     members = value if isinstance(value, list) else list(flat(value, ""))
     if members and all(isinstance(one, Mapping) for one in members):
-        if all("number" in one for one in members):
+        if all({"number", "depends_on"} <= one.keys() for one in members):
             return tuple(
-                Claim(int(one["number"]), text_of(one.get("text")), tuple(one.get("depends_on") or ()))
-                for one in members
+                Claim(int(one["number"]), text_of(one.get("text")), tuple(one["depends_on"] or ())) for one in members
             )
-        members = [one.get("text") for one in members]
-    texts = [text for one in members if (text := text_of(one))]
+        found = [ClaimText(member_text(one, "claim_number"), as_text(one)) for one in members]
+        if len(found) > 1:
+            return read_claim_texts(one for one in found if one.text)[0]
+    texts = [text for one in members if (text := as_text(one))]
     if len(texts) > 1 and not all(re.match(r"\W*(?:claim )?\d+", text, re.IGNORECASE) for text in texts):
         texts = [f"{number}. {text}" for number, text in enumerate(texts, start=1)]
     return split_claims("\n".join(texts))
 
 
 def _description(value: Any) -> Description:
-    if isinstance(value, Mapping):
-        return Description(**{one.name: text_of(value.get(one.name)) for one in dataclasses.fields(Description)})
-    return split_description(text_of(list(flat(value, ""))))
+    sections = [one.name for one in dataclasses.fields(Description)]
+    if isinstance(value, Mapping) and value.keys() & set(sections):
+        return Description(**{name: text_of(value.get(name)) for name in sections})
+    return split_description(as_text(list(flat(value, ""))))
 
 
 def _translations(others: Mapping[str, Iterable[tuple[str, Any]]]) -> tuple[Translation, ...]:
     found: dict[str, dict[str, Any]] = {}
     for name, texts in others.items():
-        for language, value in texts:
-            parsed = text_of(value) if name == "description" else _parsed(name, value)
-            found.setdefault(language, {}).setdefault(name, parsed)
-    return tuple(Translation(language, **texts) for language, texts in sorted(found.items()))
+        for code, value in texts:
+            parsed = as_text(value) if name == "description" else _parsed(name, value)
+            found.setdefault(code, {}).setdefault(name, parsed)
+    return tuple(Translation(code, **texts) for code, texts in sorted(found.items()))
 
 
 SHIPPED = (

@@ -4,21 +4,22 @@
 or as the library ``patent_client`` stores them (``patent_title``). The paragraphs of applications have printed numbers
 (``[0036]``). Those of grants (``(1)``) are not printed in the patent and are removed.
 
-``odp`` reads file wrappers: title, parties, CPC, dates and relations of an application, for its publication and for its
-grant. The kind code of a grant is not given: B2 if the application was published, else B1, and A before 2001.
+``odp`` reads file wrappers of the portal and of PEDS, its predecessor: title, parties, CPC, dates and relations of an
+application, for its publication and for its grant. The kind code of a grant is not given: B2 if the application was
+published, else B1, and A before 2001.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain, repeat, zip_longest
-from pathlib import Path
 from typing import Any
 
 from patent_mteb.patents.records import Relation
-from patent_mteb.readers.items import NO_OBJECT, Item, Note, Reader, Skipped, first_object, read_json_documents
+from patent_mteb.readers.answers import json_reader
+from patent_mteb.readers.items import Item, Note, Skipped
 from patent_mteb.readers.publication import (
     UNNAMED,
     Cited,
@@ -48,32 +49,6 @@ def _all(row: _Object, *names: str) -> list[str]:
 
 def _text(row: _Object, *names: str) -> str:
     return next(iter(_all(row, *names)), "")
-
-
-def _entries(row: _Object, names: tuple[str, ...]) -> list[Any]:
-    """The entries of an answer, or the object itself."""
-    return next((row[name] for name in names if isinstance(row.get(name), list)), [row])
-
-
-def _reader(
-    name: str, what: str, lists: tuple[str, ...], sniff: Callable[[_Object], bool], make: Callable[..., Iterator[Item]]
-) -> Reader:
-    def items(row: _Object, place: str) -> Iterator[Item]:
-        for number, entry in enumerate(_entries(row, lists), start=1):
-            where = f"{place}, entry {number}"
-            if not isinstance(entry, dict):
-                yield Skipped("", where, NO_OBJECT, str(entry))
-                continue
-            try:
-                yield from make(entry, where)
-            except MalformedError as error:
-                yield Skipped(_text(entry, "applicationNumberText", "guid"), where, str(error))
-
-    def recognises(path: Path) -> bool:
-        first = first_object(path)
-        return any(isinstance(entry, dict) and sniff(entry) for entry in _entries(first, lists)[:1])
-
-    return Reader(name, what, recognises, lambda path: read_json_documents(path, items))
 
 
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
@@ -173,8 +148,53 @@ _OFFICES = dict(pair.split("=") for pair in CODES["offices"].split())
 _FIRST_GRANT_WITH_B = "2001-01-02"
 
 
+_WRAPPER = {"applicationMetaData", "inventionTitle", "patentNumber", "earliestPublicationNumber"}
+
+
+_PEDS = {
+    "applId": "applicationNumberText",
+    "patentTitle": "inventionTitle",
+    "appFilingDate": "filingDate",
+    "patentIssueDate": "grantDate",
+    "appEarlyPubNumber": "earliestPublicationNumber",
+    "appEarlyPubDate": "earliestPublicationDate",
+    "appType": "applicationTypeLabelName",
+}
+"""Members of the Patent Examination Data System, the predecessor until 2025 -> those of the Open Data Portal."""
+
+
+def _from_peds(row: _Object) -> dict[str, Any]:
+    names = [
+        {"inventorNameText": " ".join(_all(one, "nameLineTwo") + _all(one, "nameLineOne"))}
+        for one in flat(row, "inventors")
+        if one
+    ]
+    parents = [
+        {
+            "parentApplicationNumberText": _text(one, "claimApplicationNumberText"),
+            "filingDate": "-".join((date[6:], date[:5])) if (date := _text(one, "filingDate")) else "",
+            "claimParentageTypeCode": "PRO" if "Provisional" in _text(one, "applicationStatusDescription") else "",
+        }
+        for one in flat(row, "parentContinuity")
+        if one
+    ]
+    renamed = {ours: row.get(theirs) for theirs, ours in _PEDS.items()}
+    return {**row, **renamed, "inventorBag": names, "parentContinuityBag": parents}
+
+
+def _is_wrapper(row: _Object) -> bool:
+    """Whether an object is an application; its documents and its relatives have an application number too."""
+    relations = {"continuityBag", "foreignPriorityBag"} & row.keys()
+    return (
+        bool(relations)
+        or {"applId", "appType"} <= row.keys()
+        or ("applicationNumberText" in row and bool(_WRAPPER & row.keys()))
+    )
+
+
 def _wrapper_items(row: _Object, place: str) -> Iterator[Item]:
     """Yield the publication and the grant of an application."""
+    row = _from_peds(row) if "applId" in row else row
     meta = {**row, **(row.get("applicationMetaData") or {})}
     type_ = _text(meta, "applicationTypeLabelName")
     number = application(_text(meta, "applicationNumberText"), "US")
@@ -224,18 +244,18 @@ def _wrapper_related(meta: _Object) -> Iterator[Related]:
 
 
 READERS = (
-    _reader(
+    json_reader(
         "ppubs",
         "USPTO Patent Public Search: results and documents in JSON",
-        ("patents", "docs"),
         lambda one: "guid" in one and bool({"datePublished", "publication_date"} & one.keys()),
         _search_items,
+        ("guid",),
     ),
-    _reader(
+    json_reader(
         "odp",
         "USPTO Open Data Portal: file wrappers of applications in JSON",
-        ("patentFileWrapperDataBag", "patentBag"),
-        lambda one: bool({"applicationNumberText", "continuityBag", "foreignPriorityBag"} & one.keys()),
+        _is_wrapper,
         _wrapper_items,
+        ("applicationNumberText",),
     ),
 )

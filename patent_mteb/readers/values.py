@@ -438,8 +438,6 @@ def listed(value: Any, separators: Sequence[str] = ()) -> list[str]:
     value = unpacked(value)
     if isinstance(value, list | tuple):
         return [text for member in value for text in listed(member, separators)]
-    if isinstance(value, Mapping):  # a person or company as an object
-        return list(filter(None, [text_of(value.get("name"))])) if "name" in value else [json.dumps(value)]
     pattern = re.compile("|".join(map(re.escape, separators))) if separators else _SEPARATOR
     return [text.strip() for text in pattern.split(text_of(value)) if text.strip()]
 

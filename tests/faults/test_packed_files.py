@@ -13,7 +13,7 @@ import pytest
 from patent_mteb import cli
 from patent_mteb.errors import DataError
 from patent_mteb.files import LARGEST_RATIO, SMALL_MEMBER, text_lines
-from patent_mteb.readers.items import first_object, read_json_documents
+from patent_mteb.readers.answers import first_objects, read_json_documents
 from patent_mteb.readers.sheets import open_sheet
 from patent_mteb.readers.zipped import scan_zipped
 
@@ -49,7 +49,7 @@ def test_small_and_ordinary_gzip_files_are_read(tmp_path):
     assert path.stat().st_size * LARGEST_RATIO < SMALL_MEMBER
     assert sum(len(line) + 1 for _, line in text_lines(path)) == SMALL_MEMBER
     path.write_bytes(gzip.compress(b'{"a": 1}\n'))
-    assert first_object(path) == {"a": 1}
+    assert first_objects(path) == ({"a": 1},)
 
 
 @pytest.mark.slow

@@ -13,11 +13,12 @@ from patent_mteb.readers.items import Skipped
 
 pytestmark = pytest.mark.skipif(not BULK.is_dir(), reason="shared/data/bulk is not here")
 NOT_PUBLICATIONS = {
-    "adjustment.json", "app_1_input.json", "assignment.json", "attorney.json", "documents.json", "transactions.json",
+    "adjustment.json", "assignment.json", "attorney.json", "documents.json", "transactions.json",
     "ep1000000_description_result.xml",
 }  # fmt: skip
-"""Files that no reader recognises: adjustments, assignments, attorneys and events of applications, and the retired PEDS."""
-FILES = sorted(path for path in BULK.rglob("*") if path.is_file() and path.name not in NOT_PUBLICATIONS)
+"""Files that no reader recognises: adjustments, assignments, attorneys and events of applications."""
+PEDS = "app_1_input.json"  # test_recorded_json.py compares each of its fields
+FILES = sorted(path for path in BULK.rglob("*") if path.is_file() and path.name not in NOT_PUBLICATIONS | {PEDS})
 PARTS = ("country", "doc-number", "kind")
 SLOW = 100_000
 """Bytes from which on a file takes longer than a fast test may."""

@@ -100,7 +100,7 @@ def test_lens_rows_become_records(tmp_path):
         "a citation of other literature than patents",
         "the same document once more",
         "no publication number",
-        "a field has another type than docs.api.lens.org says",
+        "a field has another type than the documentation of the source says",
     ]
 
 

@@ -1,0 +1,361 @@
+"""Every recorded JSON file of ../shared is read a second time with ``json`` alone, and every field is compared.
+
+A member that a reader neither reads nor is listed here as ignored fails the test: it may be a new field of the source.
+The forms themselves, with invented details, are in ``test_json_sources.py`` and ``test_uspto_json.py``.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from patent_mteb.patents.records import Citation, Patent, Relation
+from patent_mteb.readers import recognise
+from tests.helpers.paths import SHARED
+
+if not SHARED.exists():
+    pytest.skip("../shared/data is missing", allow_module_level=True)
+
+MEMBERS = {
+    # form: (members that are read, members that are ignored)
+    "odp": (
+        """
+        applicationNumberText filingDate inventionTitle applicationTypeLabelName
+        earliestPublicationNumber earliestPublicationDate cpcClassificationBag inventorBag
+        applicantBag firstApplicantName continuityBag foreignPriorityBag patentNumber grantDate
+        """,
+        """
+        firstInventorToFileIndicator applicationStatusCode applicationTypeCode assignmentBag
+        class/subclass recordAttorney nationalStageIndicator firstInventorName effectiveFilingDate
+        publicationDateBag publicationSequenceNumberBag applicationStatusDate class
+        applicationTypeCategory patentTermAdjustmentData transactionContentBag
+        applicationStatusDescriptionText businessEntityStatusCategory customerNumber
+        groupArtUnitNumber correspondenceAddressBag applicationConfirmationNumber
+        smallEntityStatusIndicator subclass publicationCategoryBag docketNumber
+        """,
+    ),
+    "peds": (
+        """
+        applId patentTitle appFilingDate patentIssueDate patentNumber appEarlyPubNumber
+        appEarlyPubDate appType inventors parentContinuity
+        """,
+        """
+        corrAddrCountryName totalPtoDays assignments appExamName appExamNameFacet publicInd APP_IND
+        inventorName inventorNameFacet corrAddrGeoRegionCode appLocation id appGrpArtNumber
+        appGrpArtNumberFacet applIdStr appl_id_txt appSubCls LAST_MOD_TS transactions
+        LAST_INSERT_TIME appCls appStatus appStatusFacet appStatus_txt ptaPteInd ptaPteTranHistory
+        applDelay cDelay appStatusDate appAttrDockNumber inventorsFacet ptoAdjustments
+        corrAddrStreetLineOne firstInventorFile overlapDelay aDelay appTypeFacet corrAddrPostalCode
+        appCustNumber appClsSubCls appClsSubClsFacet bDelay corrAddrNameLineOne attrnyAddr
+        corrAddrCustNo corrAddrCountryCd ptoDelay corrAddrCity appEntityStatus appConfrNumber
+        lastUpdatedTimestamp cmsData appAttrDockNumberFacet appEntityStatusFacet appCustNumberFacet
+        _version_ firstInventorFileFacet appLocationFacet appEarlyPubNumberFacet patentNumberFacet
+        """,
+    ),
+    "ppubs": (
+        """
+        guid datePublished inventionTitle type applicantName assigneeName ipcCodeFlattened
+        cpcInventiveFlattened cpcAdditionalFlattened applicationFilingDate applicationNumber
+        familyIdentifierCur urpn relatedApplFilingDate priorityClaimsDate
+        """,
+        """
+        publicationReferenceDocumentNumber compositeId publicationReferenceDocumentNumber1
+        datePublishedKwicHits mainClassificationCode uspcFullClassificationFlattened
+        applicationFilingDateKwicHits primaryExaminer assistantExaminer frontPageStart frontPageEnd
+        drawingsStart drawingsEnd specificationStart specificationEnd claimsStart claimsEnd
+        abstractStart abstractEnd bibStart bibEnd certCorrectionStart certCorrectionEnd
+        certReexaminationStart certReexaminationEnd supplementalStart supplementalEnd ptabStart
+        ptabEnd amendStart amendEnd searchReportStart searchReportEnd pageCount pageCountDisplay
+        previouslyViewed unused imageLocation imageFileName cpcCodes queryId tags inventorsShort
+        familyIdentifierCurStr languageIndicator databaseName dwImageDoctypeList dwImageLocList
+        dwPageCountList dwImageDocidList patentFamilyMembers patentFamilyCountry
+        patentFamilySerialNumber documentIdWithDashesDw pfPublDate pfPublDateKwicHits
+        priorityClaimsDateKwicHits pfApplicationSerialNumber pfApplicationDescriptor pfLanguage
+        pfApplicationDate pfApplicationDateKwicHits clippedUri source documentId
+        derwentAccessionNumber documentSize score governmentInterest kindCode urpnCode
+        descriptionStart descriptionEnd publicationReferenceDocumentNumberOne
+        """,
+    ),
+    "ppubs-client": (
+        """
+        guid publication_date appl_id patent_title app_filing_date family_identifier_cur
+        related_apps foreign_priority type inventors applicants assignees applicant_names
+        assignee_names document us_references foreign_references npl_references cpc_inventive
+        cpc_additional intl_class_issued ipc_code
+        """,
+        """
+        publication_number application_type inventors_short group_art_unit primary_examiner
+        assistant_examiner legal_firm_name attorney_name document_structure image_file_name
+        image_location composite_id database_name derwent_week_int intl_class_current_primary
+        intl_class_currrent_secondary us_class_current us_class_issued field_of_search_us
+        field_of_search_cpc main_classification_code uspc_full_classification
+        related_appl_filing_date
+        """,
+    ),
+    "ifi": (
+        """
+        publication_number title abstract claims description application_date priority_date
+        publish_date inventors assignee citations
+        """,
+        """
+        id ai_summary raw_source_url grant_date jurisdictions classifications application_events
+        image_urls landscapes created_at updated_at citations_non_patent provenance
+        attachment_urls
+        """,
+    ),
+}
+FILES = {
+    "bulk/more/odp/application.json": ("odp", "odp", lambda found: found["patentBag"]),
+    "bulk/more/odp/biblio.json": ("odp", "odp", lambda found: found["patentBag"]),
+    "bulk/more/odp/search.json": ("odp", "odp", lambda found: found["patentBag"]),
+    "bulk/more/odp/continuity.json": ("odp", "odp", lambda found: found["patentBag"]),
+    "bulk/more/odp/foreign_priority.json": ("odp", "odp", lambda found: found["patentBag"]),
+    "bulk/more/peds/app_1_input.json": (
+        "odp", "peds", lambda found: found["queryResults"]["searchResponse"]["response"]["docs"],
+    ),
+    "bulk/more/ppubs/biblio.json": ("ppubs", "ppubs", lambda found: found["patents"]),
+    "bulk/more/ppubs/biblio_output.json": ("ppubs", "ppubs-client", lambda found: found["docs"]),
+    "bulk/more/ppubs/doc_output.json": ("ppubs", "ppubs-client", lambda found: found),
+    "exports/ifi-claims.json": ("table", "ifi", lambda found: found),
+}  # fmt: skip
+"""Path -> source, form, and the records of the file."""
+
+UNREAD = {
+    "bulk/more/odp/adjustment.json": "terms of applications, without a number",
+    "bulk/more/odp/assignment.json": "assignments, without a number",
+    "bulk/more/odp/attorney.json": "attorneys, without a number",
+    "bulk/more/odp/documents.json": "documents of a file wrapper",
+    "bulk/more/odp/transactions.json": "events, without a number",
+}
+
+
+def us(number: str, kind: str = "") -> str:
+    """A number of the United States in the form of DOCDB, without the first zero of the serial after a year."""
+    found = re.fullmatch(r"(?:US)?(RE|PP|D|T|H)?(\d+)([A-Z]\d?)?", re.sub(r"\W", "", number))
+    assert found, number
+    digits = found[2]
+    if len(digits) == 11 and digits[4] == "0":
+        digits = digits[:4] + digits[5:]
+    return f"US{found[1] or ''}{digits}{found[3] or kind}"
+
+
+def iso(text: str) -> str:
+    return text[:10]
+
+
+def fields(patent: Patent) -> dict[str, Any]:
+    dates = (patent.application_date, patent.publication_date, patent.priority_date)
+    return {
+        "title": patent.title,
+        "dates": [str(date) if date else "" for date in dates],
+        "inventors": list(patent.inventors),
+        "applicants": list(patent.applicants),
+        "cpc": list(patent.cpc),
+        "application": patent.application_number,
+        "ipc": list(patent.ipc),
+        "abstract": _plain(patent.abstract),
+    }
+
+
+def wrapper(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The publications of a file wrapper, with their fields."""
+    grant, early = row.get("patentNumber"), row.get("earliestPublicationNumber")
+    filed = row.get("filingDate", "")
+    parents = [one["filingDate"] for one in row.get("continuityBag", {}).get("parentContinuityBag", ())]
+    priority = min([*parents, *(one["filingDate"] for one in row.get("foreignPriorityBag", ())), filed])
+    common = {
+        "title": row.get("inventionTitle", ""),
+        "inventors": [one["inventorNameText"] for one in row.get("inventorBag", ())],
+        "applicants": [one["applicant"] for one in row.get("applicantBag", ())] or [row.get("firstApplicantName", "")],
+        "cpc": [code.replace(" ", "") for code in row.get("cpcClassificationBag", ())],
+        "application": "US" + row.get("applicationNumberText", ""),
+        "ipc": [],
+        "abstract": "",
+    }
+    found = {}
+    if early:
+        found[us(early)] = common | {"dates": [filed, row.get("earliestPublicationDate", ""), priority]}
+    if grant:
+        found[us(grant, "B2" if early else "B1")] = common | {"dates": [filed, row.get("grantDate", ""), priority]}
+    return found
+
+
+def peds(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    filed = iso(row["appFilingDate"])
+    days = [one["filingDate"] for one in row["parentContinuity"]]
+    common = {
+        "title": row["patentTitle"],
+        "inventors": [f"{one['nameLineTwo']} {one['nameLineOne']}" for one in row["inventors"]],
+        "applicants": [],
+        "cpc": [],
+        "application": "US" + row["applId"],
+        "ipc": [],
+        "abstract": "",
+    }
+    priority = min([filed, *(f"{day[6:]}-{day[:5]}" for day in days)])
+    return {
+        us(row["appEarlyPubNumber"]): common | {"dates": [filed, iso(row["appEarlyPubDate"]), priority]},
+        us(row["patentNumber"], "B2"): common | {"dates": [filed, iso(row["patentIssueDate"]), priority]},
+    }
+
+
+def _plain(text: str) -> str:
+    return " ".join(html.unescape(re.sub("<[^<>]*>", "", text)).split())
+
+
+def _turned(name: str) -> str:
+    return " ".join(reversed(name.split("; ")))
+
+
+def search(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """A result or document of Patent Public Search, as the office or as the library writes it."""
+    office, number, kind = row["guid"].split("-")
+    if "inventionTitle" in row:
+        filed = iso((row["applicationFilingDate"] or [""])[0])
+        earlier = [iso(day) for day in [*(row["relatedApplFilingDate"] or ()), *(row["priorityClaimsDate"] or ())]]
+        inventors, published = [], iso(row["datePublished"])
+        applicants = row["applicantName"] or row["assigneeName"] or []
+        joined = [row["cpcInventiveFlattened"], row["cpcAdditionalFlattened"]]
+        cpc = [code for text in joined for code in (text or "").split(";") if code]
+        ipc = (row["ipcCodeFlattened"] or "").split(";")
+        application, title = row["applicationNumber"], row["inventionTitle"]
+    else:
+        filed, published = row["app_filing_date"] or "", row["publication_date"]
+        related = [*row.get("related_apps", ()), *row.get("foreign_priority", ())]
+        earlier = [one.get("filing_date") or one.get("app_filing_date") for one in related]
+        inventors = [_turned(one["name"]) for one in row.get("inventors", ())]
+        applicants = [one["name"] for one in row.get("applicants", ())] or [
+            one["name"] for one in row.get("assignees", ())
+        ]
+        applicants = applicants or row.get("applicant_names") or row.get("assignee_names") or []
+        cpc = [
+            one["cpc_class"] + one["cpc_subclass"] if isinstance(one, dict) else ""
+            for name in ("cpc_inventive", "cpc_additional")
+            for one in row.get(name, ())
+        ]
+        ipc = row.get("intl_class_issued") or row.get("ipc_code") or []
+        application, title = row["appl_id"], row["patent_title"] or ""
+    recognised = row["type"] == "USOCR" and title.startswith("OCR ")
+    fields = {
+        "title": "" if recognised else _plain(title),
+        "dates": [filed, published, min(filter(None, [filed, *earlier]), default="")],
+        "inventors": inventors,
+        "applicants": list(dict.fromkeys(filter(None, applicants))),
+        "cpc": list(dict.fromkeys(filter(None, cpc))),
+        "application": "US" + re.sub(r"\W", "", application) if application else "",
+        "ipc": list(dict.fromkeys(filter(None, ipc))),
+        "abstract": _plain((row.get("document") or {}).get("abstract_html") or ""),
+    }
+    return {us(number, kind) if office == "US" else row["guid"]: fields}
+
+
+def ifi(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    claims = [next(text for text in one.values() if " " in text) for one in json.loads(row["claims"])]
+    names = [" ".join(filter(None, (one["first_name"], one["last_name"]))) for one in json.loads(row["inventors"])]
+    fields = {
+        "title": row["title"],
+        "dates": [row["application_date"], row["publish_date"], row["priority_date"]],
+        "inventors": list(dict.fromkeys(names)),
+        "applicants": list(filter(None, row["assignee"].split(";"))),
+        "cpc": [],
+        "application": "",
+        "ipc": [],
+        "claims": [re.sub(r"^\d+\s*\.\s*", "", _plain(text)) for text in claims],
+        "abstract": _plain(row["abstract"]),
+    }
+    return {us(row["publication_number"]): fields}
+
+
+FORMS = {"odp": wrapper, "peds": peds, "ppubs": search, "ppubs-client": search, "ifi": ifi}
+
+
+def cited(form: str, row: dict[str, Any]) -> list[str]:
+    """The digits of the cited numbers, as written."""
+    if form == "ppubs":
+        found = row["urpn"] or []
+    elif form == "ppubs-client":
+        found = [one["publication_number"] for one in row.get("us_references", ())]
+        found += [one["patent_number"] for one in row.get("foreign_references", ())]
+    elif form == "ifi" and row["citations"]:
+        groups = [one for one in json.loads(row["citations"]).values() if isinstance(one, list)]
+        members = [member for group in groups for one in group for member in one.values()]
+        found = [number.split("-")[1] for member in members if isinstance(member, dict) for number in member]
+    else:
+        found = []
+    return ["".join(re.findall(r"\d", number)) for number in found]
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_each_field_of_each_recorded_answer_is_read(path):
+    source, form, records = FILES[path]
+    reader = recognise(SHARED / path)
+    assert reader.name == source
+    items = list(reader.read(SHARED / path))
+    rows = records(json.loads((SHARED / path).read_text("utf-8")))
+    expected = {number: found for row in rows for number, found in FORMS[form](row).items()}
+    patents = {one.publication_number: one for one in items if isinstance(one, Patent)}
+    # Designs and plants are skipped and counted; everything else is a record.
+    missing = {number for number in expected if number not in patents}
+    assert all(re.match(r"US(?:D|PP)\d|US\d+(?:S1|P\d|E\d?)$|US(?:RE|T|H)", number) for number in missing)
+    assert patents.keys() <= expected.keys()
+    for number, patent in patents.items():
+        found = fields(patent)
+        if form == "ifi":
+            found["claims"] = [one.text for one in patent.claims]
+        assert found == expected[number], number
+    kinds = Counter(type(one).__name__ for one in items)
+    print(f"{path}: {len(rows)} records, {len(patents)} patents, {len(missing)} skipped, {dict(kinds)}")
+
+
+@pytest.mark.parametrize("path", [path for path, (_, form, _) in FILES.items() if "ppubs" in form or form == "ifi"])
+def test_each_recorded_citation_is_read(path):
+    _, form, records = FILES[path]
+    items = list(recognise(SHARED / path).read(SHARED / path))
+    rows = records(json.loads((SHARED / path).read_text("utf-8")))
+    found: dict[str, set[str]] = {}
+    for one in items:
+        if isinstance(one, Citation):
+            found.setdefault(one.citing, set()).add(one.cited)
+    patents = {one.publication_number for one in items if isinstance(one, Patent)}
+    for row in rows:
+        (number,) = FORMS[form](row)
+        if number in patents:
+            digits = {tail(text) for text in cited(form, row)} - {tail(number)}
+            assert {tail(text) for text in found.get(number, ())} == digits, number
+
+
+def tail(number: str) -> str:
+    """The last five digits of the serial, which every spelling keeps."""
+    digits = re.sub(r"[A-Z]\d?$", "", number)
+    return re.sub(r"\D", "", digits)[-5:].lstrip("0")
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_no_recorded_member_is_unknown(path):
+    _, form, records = FILES[path]
+    read, ignored = (set(words.split()) for words in MEMBERS[form])
+    assert not read & ignored
+    rows = records(json.loads((SHARED / path).read_text("utf-8")))
+    assert {member for row in rows for member in row} <= read | ignored
+
+
+@pytest.mark.parametrize("path", UNREAD)
+def test_answers_without_a_publication_are_not_recognised(path):
+    assert recognise(SHARED / path) is None
+
+
+def test_every_recorded_file_is_listed():
+    folders = ("exports", "bulk/more/odp", "bulk/more/peds", "bulk/more/ppubs")
+    there = {str(one.relative_to(SHARED)) for folder in folders for one in (SHARED / folder).glob("*.json")}
+    assert there == FILES.keys() | UNREAD.keys()
+
+
+def test_relations_of_the_recorded_wrappers():
+    path = SHARED / "bulk/more/peds/app_1_input.json"
+    found = {(one.related, one.kind) for one in recognise(path).read(path) if isinstance(one, Relation)}
+    assert found == {("US12721698", "application"), ("US61159088", "provisional"), ("US2010235004A1", "pre-grant")}
