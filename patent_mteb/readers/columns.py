@@ -373,9 +373,11 @@ class _Meaning:
 
 
 def _meanings(column: str) -> tuple[_Meaning, ...]:
-    """Return what a name says, and what each side of a slash says alone."""
+    """Return what a name says, and what each side of a slash, or the name without its brackets, says alone."""
     name = _REPEATED.sub("", column).strip()
     sides = name.split("/") if "/" in name and len(name) <= _LONGEST_NAME else []
+    if _CJK.search(name):
+        sides.append(re.sub(r"[()（）\[\]]", "", name))  # 发明(设计)人
     return tuple(map(_meaning, (name, *filter(str.strip, sides))))
 
 
@@ -543,6 +545,9 @@ def suggest(
         problem = f"the columns are named after patents ({', '.join(named[:2])}): rows and columns are swapped"
         remedy = "swap them, so that each patent is a row (Excel: copy, then paste special, transpose)"
         raise DataError(problem, path=path, remedy=remedy)
+    if first := next((name for name in guess.by_values if read_number(name)), ""):
+        remedy = "write a first row with the names of the columns, such as Publication Number and Title"
+        raise DataError(f"the table has no header: '{first}' is a number", path=path, remedy=remedy)
     if numberless and not unfinished:
         raise DataError(_without_number(sheet.columns, guess), path=path, remedy=_MAP_BY_HAND.format(path.name))
     if numberless:
@@ -640,7 +645,7 @@ def _score(one: _Field, column: str, typed: Typed, pairs: bool = False, offices:
     ids = pairs and kind is Kind.COUNT and one.name in ("citing", "cited")  # the ids of a table of pairs
     if not by_name or (kind in one.unfit and not ids):
         return 0.0
-    if weak and not (kind in one.fits or (is_empty and Kind.DATE in one.fits)):
+    if weak and not (kind in one.fits or (is_empty and {Kind.DATE, Kind.TEXT} & one.fits)):
         return 0.0
     if one.name == "family_id" and kind is Kind.COUNT and not _meanings(column)[0].concepts.keys() & {"id", "number"}:
         return 0.0  # the size of the family

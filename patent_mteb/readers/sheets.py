@@ -29,6 +29,7 @@ from typing import Any, TypeGuard, TypeVar
 
 from patent_mteb.errors import DataError, readable
 from patent_mteb.files import load_json, open_binary, parquet_schema, read_rows, text_lines
+from patent_mteb.patents.numbers import read_number
 from patent_mteb.readers.items import NO_OBJECT, Note, Skipped, is_one_document, json_rows
 from patent_mteb.readers.objects import holds_objects
 from patent_mteb.readers.values import unpacked
@@ -272,12 +273,19 @@ def _header_line(head: Sequence[Cells], wanted: Callable[[str], bool], preamble:
     return max(range(len(head)), key=lambda line: _score(head[line][1], wanted))
 
 
+_NUMBERS_ALONE = "publication number"
+"""The name of the only column of a list of numbers without header."""
+
+
 def _names(head: Sequence[Cells], above: int) -> tuple[tuple[str, ...], int]:
     """Return the names of the columns and the rows of the header.
 
-    A second row belongs to the header if it has a cell just below each span of merged cells, and nowhere else.
+    A list of numbers has no header. A second row belongs to the header if it has a cell just below each span of merged
+    cells, and nowhere else.
     """
     names = [str(name).strip() if name is not None else "" for name in head[above][1]]
+    if len(names) == 1 and above == 0 and read_number(names[0]):
+        return (_NUMBERS_ALONE,), 0
     alone = tuple(names), 1
     if above + 1 == len(head):
         return alone

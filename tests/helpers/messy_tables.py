@@ -906,6 +906,35 @@ case(
     cited=[*PLAIN["cited"], PLAIN["cited"][2]],
 )
 
+case(
+    "a publication number or a grant number, without office, next to the office",
+    text(
+        table(
+            "국가코드,공개번호/공표/재공표,등록번호,발명의 명칭,Original IPC All",
+            ["US", "2012-0010000", "", "Pump", "F04B-001/00 | F04B-053/10"],
+            ["US", "", "9000205", "Seal", "F16J-015/00"],
+            ["US", "2012-0010001", "9000206", "Rotor", "F04D-029/00"],
+        )
+    ),
+    "a further publication number in the row: read as a member of the family",
+    only={
+        "publication_number": ["US2012010000", "US9000205", "US2012010001"],
+        "members": ["US2012010001 US9000206"],
+        "title": PLAIN["title"],
+        "ipc": [["F04B1/00", "F04B53/10"], ["F16J15/00"], ["F04D29/00"]],
+    },
+)
+case(
+    "one row for each class",
+    text(
+        table(
+            "Publication Number,IPC", [NUMBERS[0], "F04B 1/00"], [NUMBERS[1], "F16J 15/00"], [NUMBERS[0], "F04B 3/00"]
+        )
+    ),
+    "only lists, citations and relations are read",
+    only={"publication_number": NUMBERS[:2], "ipc": [["F04B1/00", "F04B3/00"], ["F16J15/00"]]},
+)
+
 group("Dates")
 for name, cells, dates, said in (
     ("2018-11-13", ("2018-11-13", "2019-01-02", "2015-04-07"), None, ""),
@@ -1096,7 +1125,86 @@ case(
     only={"cited": ["US10123456B2 US9000001B2", "EP3456789A1 US9000001B2"]},
 )
 
+LIST = [["Veröffentlichungsnummer", "Titel"], ["EP3456789A1", "Dichtung"], ["US10123456B2", "Pumpe"]]
+case(
+    "a second sheet of citations with a header of its own",
+    book(
+        {
+            "Liste": LIST,
+            "Zitate": table(
+                "Anmeldung/Schrift,Entgegenhaltung,Kategorie,Fundstelle",
+                ["EP3456789A1", "US9000001B2", "X", "Sp. 3"],
+                ["EP3456789A1", "DE4000000A1", "A", "Fig. 1"],
+                ["US10123456B2", "US9000001B2", "Y", ""],
+            ),
+        }
+    ),
+    "columns not read: 'Fundstelle'",
+    only={
+        "publication_number": ["EP3456789A1", "US10123456B2"],
+        "title": ["Dichtung", "Pumpe"],
+        "cited": ["EP3456789A1 US9000001B2", "EP3456789A1 DE4000000A1", "US10123456B2 US9000001B2"],
+        "category": ["X", "A", "Y"],
+    },
+)
+case(
+    "Zitierte Schriften: EP 3000000 A1 (X); US 2014/0100003 A1 (Y)",
+    text(
+        [
+            ["Schrift", "Titel", "Zitierte Schriften"],
+            ["EP3456789A1", "Dichtung", "EP 3000000 A1 (X); US 2014/0100003 A1 (Y)"],
+        ]
+    ),
+    "a category or remark is with a cited number",
+    only={"cited": ["EP3456789A1 EP3000000A1", "EP3456789A1 US2014100003A1"], "category": ["X", "Y"]},
+)
+case(
+    "commas in a column separated by semicolons",
+    cells_of("Cited Patents", ["US9000001B2, EP3456789A1", "US9000001B2; US9000002B2", ""]),
+    cited=[*PLAIN["cited"], "EP3456789A1 US9000002B2"],
+)
+case(
+    "separators within a remark: US9000001B2 (Smith, Jones; 2015)",
+    cells_of("Cited Patents", ["US9000001B2 (Smith, Jones; 2015); EP3456789A1", "US9000001B2", ""]),
+    "a category or remark is with a cited number",
+)
+case(
+    "cited_patent_numbers and citing_patent_numbers",
+    text(
+        table(
+            "publication_number,title_original_english_cleaned,cited_patent_numbers,citing_patent_numbers",
+            ["US9000001B2", "Rotor", "EP1234567A1", "US10123456B2"],
+        )
+    ),
+    only={"title": ["Rotor"], "cited": ["US9000001B2 EP1234567A1", "US10123456B2 US9000001B2"]},
+)
+
 group("Texts")
+NPL = "Smith J et al., Journal of Pumps, vol. 12, pp. 34-56, 2010; Jones K, Proc. Conf. Fluid Machinery, 2012, pages 12-18, paper 3."
+case(
+    "the longest texts are citations of literature",
+    text([["Publication Number", "Title", "NPL Citations"], *[[row[0], row[1], NPL] for row in ROWS]]),
+    "columns not read: 'NPL Citations'",
+    only={"title": PLAIN["title"], "abstract": [""] * 3},
+)
+case(
+    "the longest texts are addresses",
+    text(
+        [
+            ["Publication Number", "Title", "Place"],
+            *[
+                [
+                    row[0],
+                    row[1],
+                    "ACME Pumps Incorporated, 1200 Main Street, Suite 300, Building 4, Springfield, Illinois 62701, United States of America, US",
+                ]
+                for row in ROWS
+            ],
+        ]
+    ),
+    "columns not read: 'Place'",
+    only={"title": PLAIN["title"], "abstract": [""] * 3},
+)
 case(
     "entities and tags",
     text(
