@@ -133,7 +133,7 @@ def is_code(text: str) -> bool:
 def read_codes(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the distinct codes of some fields, each of which may have several, in normal form.
 
-    What is not a code stays as written, so that :func:`is_code` tells what to count.
+    Text that is not a code stays as written, so that :func:`is_code` tells what to count.
     """
     return tuple(dict.fromkeys(code for text in texts for code in _codes_in(text)))
 

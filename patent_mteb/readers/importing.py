@@ -118,7 +118,7 @@ def _unknown(path: Path) -> DataError:
     if _APS.search(start):
         remedy = "use PatentsView's tables of those years"
         return DataError("USPTO text before 2001 (APS), which is not supported", path=path, remedy=remedy)
-    if start.lstrip()[:1] in (b"{", b"[") and (what := enriched.refusal(path)):
+    if what := _unsupported(path):
         remedy = "import the enriched citations of the same applications (enriched_cited_reference_metadata)"
         return DataError(f"{what}, which is not supported", path=path, remedy=remedy)
     if form:
@@ -126,6 +126,13 @@ def _unknown(path: Path) -> DataError:
     if path.suffix == ".gz":
         return DataError("no reader recognises the content of this compressed file", path=path, remedy="unpack it")
     return _unrecognised(path, f" (XML, <{first_root(path)}>)")
+
+
+def _unsupported(path: Path) -> str:
+    """Return what a JSON file is that no reader reads, although its columns may look like those of a table."""
+    with readable(path), path.open("rb") as stream:
+        start = stream.read(_HEAD).lstrip()
+    return enriched.refusal(path) if start[:1] in (b"{", b"[") else ""
 
 
 def _unrecognised(path: Path, detail: str = "") -> DataError:
@@ -400,7 +407,7 @@ def _find(files: Sequence[Path], source: str) -> tuple[list[_Input], list[DataEr
                 _refuse_damaged(file)
                 errors = unknown
                 reader = named or recognise(file)
-                if reader is None:
+                if reader is None or (not named and is_table(reader.name) and _unsupported(file)):
                     raise _unknown(file)
             except DataError as error:
                 if not folder:
