@@ -91,6 +91,7 @@ class StoredRun(ArraySearch):
 
     hides = True
     cuts_documents = True
+    answers_any_query = False
 
     def __init__(
         self,
