@@ -39,7 +39,8 @@ from patent_mteb.report.view import DataSourceView
 from patent_mteb.report.words import visible
 from patent_mteb.tasks.benchmark import PatentBenchmark
 from patent_mteb.tasks.catalogue import TasksOnOwnData, suite_tasks
-from patent_mteb.tasks.verification import ContradictionError, check_entry, check_queries, evidence_of
+from patent_mteb.tasks.evidence import CARD, card_digest
+from patent_mteb.tasks.verification import ContradictionError, check_entry, check_queries, evidence_of, part_of
 
 __all__ = ["Collected", "ReportError", "collect"]
 _AGAIN = "delete the file and run the task again"
@@ -130,6 +131,7 @@ def collect(folder: Path) -> Collected:
         messages.append(
             f"{without} retrieval results have no usable per-query scores: no intervals and no significance for them."
         )
+    reader.check_cards(results)
     reader.part_states(results)
     messages += [*disagreements(results), *reader.own.messages]
     _label(list({id(result.source): result.source for result in results}.values()))
@@ -219,6 +221,20 @@ class _Reader:
             except DataError as error:  # the per-query scores alone
                 self.messages.append(str(error))
             yield result
+
+    def check_cards(self, results: Sequence[Result]) -> None:
+        """Drop the facts of models that differ from those when their results were measured.
+
+        The last run writes the description, so that one of the results must have its digest.
+        """
+        for source in {id(result.source): result.source for result in results}.values():
+            mine = [result for result in results if result.source is source]
+            measured = {part_of(result.evidence, "model").get("card") for result in mine}
+            if source.meta and measured != {None} and card_digest(source.meta) not in measured:
+                problem = "its facts are not those that were recorded with the results; they are not shown"
+                self.exclude(mine[0].path.with_name(META), problem, "restore the file, or run a task again")
+                for name in CARD:
+                    source.meta.pop(name, None)
 
     def part_states(self, results: Sequence[Result]) -> None:
         """Give each state of a data set its own data source; the newest result's state has the plain name."""

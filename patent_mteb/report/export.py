@@ -30,7 +30,7 @@ from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
 from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.anonymous import queries_of
-from patent_mteb.files import read_json, write_json, write_parquet, write_text
+from patent_mteb.files import load_json, write_json, write_parquet, write_text
 from patent_mteb.identity import META, NO_REVISION, content_revision, local_name, model_folder
 from patent_mteb.models.registry import suite_metas
 from patent_mteb.report.cells import Cell, Column, Table, slug
@@ -42,6 +42,7 @@ from patent_mteb.report.words import measure_title, visible
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark
 from patent_mteb.tasks.catalogue import TasksOnOwnData
+from patent_mteb.tasks.verification import evidence_of, part_of
 
 __all__ = ["Board", "Export", "Refusal", "check_board", "prepare"]
 BOARD, NAMES = "leaderboard.md", "names.json"
@@ -147,7 +148,7 @@ def prepare(
     elif accepted:
         files += [_copy_queries(row, results, out / "results") for row in accepted if row["queries"]]
         if named:
-            keys: Mapping[str, str] = read_json(out / NAMES) or {}
+            keys = dict(_names(out / NAMES))
             write_json(out / NAMES, {**keys, **{_key(*one): name for one, name in named.items()}})
         board = check_board(out)
         files.append(write_text(out / BOARD, boards(board.entries, board.problems)))
@@ -176,7 +177,7 @@ def check_board(folder: Path) -> Board:
     """
     collected = collect(folder)
     models, own = _known_models(upstream=False), {benchmark.name for benchmark in collected.own}
-    names: Mapping[str, str] = read_json(folder / NAMES) or {}
+    names = _names(folder / NAMES)
     problems = [visible(message.rstrip(".")) for message in collected.excluded]
     accepted = []
     for row in collected.results.iter_rows(named=True):
@@ -195,6 +196,15 @@ def check_board(folder: Path) -> Board:
     groups = _by(accepted, "model", "revision", "experiment").items()
     found = [_entry(members, names.get(_key(name, revision), "")) for (name, revision, _), members in groups]
     return Board(tuple(found), tuple(problems), by_query, len(accepted) - by_query)
+
+
+def _names(path: Path) -> Mapping[str, str]:
+    """Return the names of local checkpoints on a board; empty without the file."""
+    names = load_json(path) if path.exists() else {}
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        problem, remedy = "it is not a JSON object of names", "restore the file, or make the board again"
+        raise DataError(problem, path=path, remedy=remedy)
+    return names
 
 
 def _strays(root: Path, rows: pl.DataFrame, problems: Sequence[str]) -> Iterator[str]:
@@ -337,6 +347,9 @@ def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
     kept = _entries(content, row)
     if content["task_name"] != row["task"] or [float(entry["main_score"]) for entry in kept] != [row["value"]]:
         raise DataError("the file holds another result, or the same one twice", path=path, remedy="run the task again")
+    if not all(part_of(evidence_of(entry), "model").get("card") for entry in kept):
+        problem = "its evidence has no digest of the facts in model_meta.json: an earlier version, or changed"
+        raise DataError(problem, path=path, remedy="run the task again")
     if len(kept) != len(content["scores"][row["split"]]):
         text = json.dumps({**content, "scores": {row["split"]: kept}}, indent=2)
     meta, settings = path.with_name(META), path.with_name(SETTINGS)

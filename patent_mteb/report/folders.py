@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb.errors import DataError
+from patent_mteb.experiments.results_folder import QUARANTINED
 from patent_mteb.identity import META, NO_REVISION, model_folder
 
 _AGAIN = "delete the file and run the task again"
@@ -102,8 +103,9 @@ def _look(
     folders: list[Path] = []
     for child in _children(folder, found):
         name = child.name
-        if name.endswith(".json.quarantined"):
-            found.exclude(child, "quarantined by a run, which could not read or trust it", "run the task again")
+        if name.endswith(f".json{QUARANTINED}"):
+            if not child.with_name(name.removesuffix(QUARANTINED)).exists():  # it was not run again
+                found.exclude(child, "quarantined by a run, which could not read or trust it", "run the task again")
         elif not name.endswith(".json"):
             folders += [child] * child.is_dir()
         elif not child.is_file():

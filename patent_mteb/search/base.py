@@ -212,9 +212,16 @@ class ArraySearch(ABC):
     @property
     def index_bytes(self) -> int:
         """Bytes of the index, of this system and of those inside it, where known."""
+        return self.vector_bytes + sum(system.index_bytes for system in self._inner())
+
+    @property
+    def answers_any_query(self) -> bool:
+        """Whether this system, and each inside it, ranks queries that the task does not score; a file has none."""
+        return all(system.answers_any_query for system in self._inner())
+
+    def _inner(self) -> Iterator[ArraySearch]:
         values = (value if isinstance(value, (list, tuple)) else [value] for value in vars(self).values())
-        inner = (member for member in chain.from_iterable(values) if isinstance(member, ArraySearch))
-        return self.vector_bytes + sum(system.index_bytes for system in inner)
+        return (member for member in chain.from_iterable(values) if isinstance(member, ArraySearch))
 
     def index(self, corpus: Dataset, **options: Any) -> None:
         """Set the corpus, with the arguments of mteb; expensive steps wait for the search."""

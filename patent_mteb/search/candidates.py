@@ -122,6 +122,7 @@ class Candidates(ArraySearch):
 
     hides = True
     cuts_documents = True
+    answers_any_query = False
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-from datasets import Dataset
+from datasets import Dataset, concatenate_datasets
 from mteb.models import (
     CrossEncoderProtocol,
     MTEBModels,
@@ -89,11 +89,34 @@ class MtebSearch(ArraySearch):
         return Run.from_dict(results, queries["id"][:], self.doc_ids)
 
 
-class AsMteb:
-    """A search on arrays for mteb's evaluation; its last rankings, with and without hidden documents."""
+def with_more(queries: Dataset, more: Dataset | None) -> Dataset:
+    """Return two sets of queries as one."""
+    return concatenate_datasets([queries, more]) if more is not None and len(more) else queries
 
-    def __init__(self, system: ArraySearch, hidden: Mapping[str, Set[str]], gate: Gate | None = None) -> None:
-        self.system, self.hidden, self.gate = system, hidden, gate
+
+def rank_with_more(
+    system: ArraySearch, queries: Dataset, more: Dataset | None, top_k: int, context: SearchContext
+) -> tuple[Run, Run]:
+    """Rank queries without hidden documents, and these with ``more`` with nothing hidden."""
+    asked = with_more(queries, more)
+    run, unfiltered = system.rank_both(asked, top_k, context)
+    return run if asked is queries else run.rows(np.arange(len(queries))), unfiltered
+
+
+class AsMteb:
+    """A search on arrays for mteb's evaluation; its last rankings, with and without hidden documents.
+
+    ``more`` are queries that are ranked with nothing hidden only.
+    """
+
+    def __init__(
+        self,
+        system: ArraySearch,
+        hidden: Mapping[str, Set[str]],
+        gate: Gate | None = None,
+        more: Dataset | None = None,
+    ) -> None:
+        self.system, self.hidden, self.gate, self.more = system, hidden, gate, more
         self.run: Run | None = None
         self.unfiltered: Run | None = None
         self.mteb_model_meta = system.mteb_model_meta
@@ -103,6 +126,6 @@ class AsMteb:
 
     def search(self, queries: Dataset, *, top_k: int, **options: Any) -> Results:
         context = replace(SearchContext.of(**options), hidden=self.hidden, gate=self.gate)
-        run, self.unfiltered = self.system.rank_both(queries, top_k, context)
+        run, self.unfiltered = rank_with_more(self.system, queries, self.more, top_k, context)
         self.run = replace(run, task=context.task_metadata.name)
         return self.run.to_dict()

@@ -35,6 +35,16 @@ from patent_mteb.search.engine import engine
 from patent_mteb.search.run import Run
 from patent_mteb.search.vectors import slices_of
 
+MOST = 1e6
+"""Largest k of RRF. Scores are single precision: above k + rank = 2**23, those of neighbouring ranks are equal."""
+
+
+def number(name: str, value: float, most: float) -> float:
+    """Return a setting that enters scores: from 0 to ``most``, and not -0.0, which would make scores negative."""
+    if not 0 <= value <= most:  # NaN is in no range
+        raise ValueError(f"{name} is a number from 0 to {most:,.0f}, not {value}")
+    return float(value) + 0.0
+
 
 @dataclass(frozen=True)
 class Linear:
@@ -43,8 +53,7 @@ class Linear:
     alpha: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 <= self.alpha <= 1:
-            raise ValueError(f"alpha is a weight from 0 to 1, not {self.alpha}")
+        object.__setattr__(self, "alpha", number("alpha", self.alpha, 1))
 
     @property
     def tag(self) -> str:
@@ -52,18 +61,17 @@ class Linear:
 
     @property
     def settings(self) -> dict[str, Any]:
-        return {"method": "linear", "alpha": float(self.alpha)}
+        return {"method": "linear", "alpha": self.alpha}
 
 
 @dataclass(frozen=True)
 class RRF:
-    """Reciprocal rank fusion; a larger ``k`` gives less weight to the first ranks."""
+    """Reciprocal rank fusion; a larger ``k``, 0 to 1,000,000, gives less weight to the first ranks."""
 
     k: float = 60
 
     def __post_init__(self) -> None:
-        if self.k < 0:
-            raise ValueError(f"k of reciprocal rank fusion must not be negative, got {self.k}")
+        object.__setattr__(self, "k", number("k of reciprocal rank fusion", self.k, MOST))
 
     @property
     def tag(self) -> str:
@@ -71,7 +79,7 @@ class RRF:
 
     @property
     def settings(self) -> dict[str, Any]:
-        return {"method": "rrf", "k": float(self.k)}
+        return {"method": "rrf", "k": self.k}
 
 
 Fusion = Linear | RRF

@@ -131,8 +131,7 @@ class Run:
             raise ModelError(f"the model returned document {error.args[0]!r}, which is not in the corpus") from None
         with np.errstate(over="ignore"):
             values = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float32, total)
-        if not np.isfinite(values).all():
-            raise ModelError("the model returned a score that is not a finite number")
+        values = checked(values)
         filled = np.arange(int(lengths.max(initial=0))) < lengths[:, None]
         docs = np.full(filled.shape, -1, np.int32)
         scores = np.zeros(filled.shape, np.float32)
@@ -233,12 +232,24 @@ class Run:
         return list(self.rows(row).to_dict()[query].items())
 
 
+def checked(scores: NDArray[np.float32], allowed: NDArray[np.bool_] | None = None) -> NDArray[np.float32]:
+    """Return scores as every ranking has them: finite where ``allowed``, and 0.0 for -0.0, which sorts otherwise.
+
+    Every score that enters an order passes here: those of models by :class:`TopK`, those of files and other search
+    systems by :meth:`Run.from_dict`.
+    """
+    finite = np.isfinite(scores)
+    if not (finite if allowed is None else finite | ~allowed).all():
+        raise ModelError("the model gave a score that is not a finite number")
+    return scores + np.float32(0)
+
+
 def _keys(scores: NDArray[np.float32], docs: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     """Integers that order pairs by score, then by document id.
 
-    The bits of a float sort like integers once those of negative ones are flipped; adding zero turns -0.0 into 0.0.
+    The bits of a float sort like integers once those of negative ones are flipped.
     """
-    bits = (scores + np.float32(0)).view(np.int32)
+    bits = scores.view(np.int32)
     ordered = np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits).astype(np.int64)
     return (ordered << _TIE_BITS) | (np.int64(0x7FFFFFFF) - docs.astype(np.int64))
 
@@ -289,11 +300,11 @@ class TopK:
             allowed: as scores; False excludes a document.
 
         Raises:
-            ModelError: a score is not a number.
+            ModelError: the score of an allowed document is not a finite number.
         """
-        if np.isnan(scores).any():
-            raise ModelError("the model gave a score that is not a number")
-        keys = _keys(np.ascontiguousarray(scores, np.float32), docs)
+        with np.errstate(over="ignore"):
+            single = np.ascontiguousarray(scores, np.float32)
+        keys = _keys(checked(single, allowed), docs)
         if allowed is not None:
             keys[~allowed] = _NOTHING
         kept, offered = self._kept[rows], _best(keys, self.k)

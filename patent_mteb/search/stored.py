@@ -34,8 +34,9 @@ class Weighted:
     weights: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not self.weights or min(self.weights) < 0 or sum(self.weights) <= 0:
-            raise ValueError(f"weights must not be negative or all 0, got {self.weights}")
+        object.__setattr__(self, "weights", tuple(fusion.number("a weight", one, fusion.MOST) for one in self.weights))
+        if not sum(self.weights):
+            raise ValueError(f"weights must not be all 0, got {self.weights}")
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -91,6 +92,7 @@ class StoredRun(ArraySearch):
 
     hides = True
     cuts_documents = True
+    answers_any_query = False
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ from patent_mteb.search.memory_cache import LRUCache
 from patent_mteb.tasks.base import make_task, sections_of
 from patent_mteb.tasks.benchmark import ONE_CLAIM, OTHER_FIELDS, PRIOR_ART, SAME_FIELD, Facts, PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, is_text, log_counts, read_unique, refuse_truncated, refuse_unscorable
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, without_self
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
 _CACHE_BYTES = 1 << 28
@@ -284,13 +284,11 @@ class DAPFAMRetrieval(PatentRetrieval):
         corpus, queries = self._texts(*((_mteb_documents, _mteb_queries) if self.pair.as_mteb else (texts, texts)))
         self._refuse_without_first_claims("corpus.parquet", self.pair.corpus, corpus)
         self._refuse_without_first_claims("queries.parquet", self.pair.query, queries)
-        with_self = {
+        judged = {
             query: {document: gain for document, (gain, _) in pairs.items() if gain}
             for query, pairs in tables.judged.items()
         }
-        (qrels, parts), (paper_qrels, paper_parts) = (
-            self._domain(judged, tables) for judged in (without_self(with_self), with_self)
-        )
+        qrels, parts = self._domain(judged, tables)
         which = f" {self.pair.domain.upper()}" if self.pair.domain else ""
         refuse_unscorable(qrels, self.source.path("qrels_all.parquet"), f"no{which} relation is positive")
         return RetrievalTables(
@@ -301,8 +299,6 @@ class DAPFAMRetrieval(PatentRetrieval):
             hidden={query: frozenset((query,)) for query in query_ids if query in corpus},
             document_codes=_codes(tables.corpus, names),
             query_codes=_codes(tables.queries, query_ids),
-            paper_qrels=paper_qrels,
-            paper_slices=paper_parts,
         )
 
     def _refuse_without_first_claims(self, name: str, view: str, found: Texts) -> None:

@@ -14,8 +14,9 @@ files), of the scoring (:attr:`patent_mteb.tasks.base.PatentTask.scoring`) and o
                  phase (``rest``: search and scores); texts and characters that the model encoded (others came from the
                  store), tokens that it read, and the share of padding; peak memory of the process so far, of the GPU in
                  this evaluation, and of the index (not of passages and late interaction)
-``model``        name, revision, settings, digests of weights, modules and tokenizer, device, number type, and
-                 ``behaviour``: the vectors of its encoders for fixed texts (:mod:`patent_mteb.store.canaries`)
+``model``        name, revision, settings, digests of weights, modules and tokenizer, device, number type, ``card``: a
+                 digest of the facts in its ``model_meta.json`` that a report shows (:data:`CARD`), and ``behaviour``:
+                 the vectors of its encoders for fixed texts (:mod:`patent_mteb.store.canaries`)
 ``seal``         checksum of all numbers of the entry and of this record
 ===============  =======================================================================================================
 
@@ -201,9 +202,24 @@ def libraries() -> dict[str, str]:
     return found
 
 
+CARD = (
+    *("n_parameters", "memory_usage_mb", "embed_dim", "max_tokens", "license", "release_date"),
+    *("training_datasets", "model_type", "contamination"),
+)
+"""The facts of a model's description that reports show (:mod:`patent_mteb.report.model_facts`)."""
+
+
+def card_digest(meta: Mapping[str, Any]) -> str:
+    """Return the digest of the facts of a model's description, the same before and after it is written as JSON."""
+    card = {name: meta.get(name) for name in CARD}
+    lists = {name: sorted(value, key=str) for name, value in card.items() if isinstance(value, (Set, list))}
+    return data_digest(json.loads(json.dumps(card | lists, default=str)))
+
+
 def model_record(model: Any) -> dict[str, Any]:
     found = {"behaviour": behaviours(model), "lexical": has_search_models(model)}
-    known = {**model_facts(model), "experiment": model.mteb_model_meta.experiment_name or ""}
+    meta = model.mteb_model_meta
+    known = {**model_facts(model), "experiment": meta.experiment_name or "", "card": card_digest(meta.to_dict())}
     return {"libraries": libraries(), "model": {**known, **found}}
 
 

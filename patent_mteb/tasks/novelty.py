@@ -92,18 +92,19 @@ class NoveltyRetrieval(PatentRetrieval):
         members, _ = beir.read_qrels(place / FAMILIES)
         public = {key: day for key, day in rows.column("public") if day}
         gate = Gate(public, {query: of_query[query]["apdt"] for query in queries})
+        hidden = slices.own_family(family, queries, folder.corpus)
         return NoveltyTables(
             corpus=folder.corpus.joined(),
             queries={key: text for key, text in queries.items() if key in with_text},
             qrels=qrels,
             slices=dict(_slices(qrels, of_query, dict(rows.column("lang")))),
-            hidden=slices.own_family(family, queries, folder.corpus),
+            hidden=hidden,
             document_codes={key: list(codes or ()) for key, codes in rows.column("ipc")},
             gate=gate,
             published=(len(truth), {row["_id"]: row["n_x"] for row in truth}),
             family=family,
             families={
-                query: frozenset(family.get(one, one) for one in visible)
+                query: frozenset(family.get(one, one) for one in visible if one not in hidden.get(query, ()))
                 for query, visible in gate.admitted(members).items()
             },
         )

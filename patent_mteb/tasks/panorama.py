@@ -39,8 +39,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
-
 from patent_mteb import files
 from patent_mteb.data.loading import DataSet
 from patent_mteb.errors import DataError, check_columns
@@ -54,7 +52,7 @@ from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, log_counts, refuse_unscorable
 from patent_mteb.tasks.patenteb import Classification, Row, Spec
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+from patent_mteb.tasks.retrieval import PatentRetrieval, PatentSplit, RetrievalTables
 
 DATA = DataSet("LG-AI-Research/PANORAMA", "", "main")
 GOLD, SILVER = 2, 1
@@ -220,7 +218,7 @@ class PanoramaReranking(PatentRetrieval):
         refuse_unscorable(qrels, path, "no question has a gold answer")
         return RetrievalTables(corpus, queries, qrels)
 
-    def load_split(self) -> RetrievalSplitData:
+    def load_split(self) -> PatentSplit:
         split = super().load_split()
         split["top_ranked"] = {query: list(judged) for query, judged in split["relevant_docs"].items()}
         return split

@@ -38,7 +38,7 @@ from patent_mteb.tasks.base import PatentTask, make_task
 from patent_mteb.tasks.benchmark import LANDSCAPE, OTHER_FIELDS, PRIOR_ART, SAME_FIELD, SORTING, Facts, PatentBenchmark
 from patent_mteb.tasks.evidence import KEY, predictions_record
 from patent_mteb.tasks.frozen import FrozenTask, encode_texts
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, without_self
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ class CitationRetrieval(PatentRetrieval):
         checks.log_counts(path, counts)
         queries: dict[str, str] = {}
         corpus: dict[str, str] = {}
-        with_self: slices.Qrels = {}
+        qrels: slices.Qrels = {}
         changed: Counter[str] = Counter()
         for role, target in (("q", queries), ("pos", corpus), ("neg", corpus)):
             texts = checks.texts_of(table, f"{role}_text", path) if any(ids[role]) else []
@@ -143,13 +143,11 @@ class CitationRetrieval(PatentRetrieval):
                     target[key] = text
                 changed[role] += bool(key and text and target[key] != text)
         for query, document in zip(ids["q"], ids["pos"], strict=True):
-            with_self.setdefault(query, {})[document] = 1
-        qrels = without_self(with_self)
-        checks.refuse_unscorable(qrels, path, "every row has the query itself as its positive")
+            qrels.setdefault(query, {})[document] = 1
         other = "rows have another text for a known id in column {}; the first is used"
         checks.log_counts(path, {other.format(role): number for role, number in changed.items()})
         hidden = {query: frozenset((query,)) for query in queries if query in corpus}
-        return RetrievalTables(corpus, queries, qrels, hidden=hidden, paper_qrels=with_self)
+        return RetrievalTables(corpus, queries, qrels, hidden=hidden)
 
 
 class FragmentRetrieval(PatentRetrieval):

@@ -64,7 +64,7 @@ from patent_mteb.tasks import checks
 from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import PRIOR_ART, SORTING, Facts, PatentBenchmark
 from patent_mteb.tasks.frozen import FrozenTask
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, named_means
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, named_means, visible
 
 logger = logging.getLogger(__name__)
 PERF = "perf200"
@@ -159,7 +159,7 @@ class PatentMapRetrieval(PatentRetrieval):
         return self._tables(tags=False)
 
     def tagged_tables(self) -> RetrievalTables:
-        tables = self._tables(tags=True)
+        tables = visible(self._tables(tags=True))
         return tables.limited(self.limit) if self.limit else tables
 
     def texts_to_encode(self, model: MTEBModels) -> list[Mapping[str, Iterable[str]]]:

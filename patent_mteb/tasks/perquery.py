@@ -54,7 +54,8 @@ class Evaluation:
 
     @cached_property
     def per_query(self) -> QueryScores:
-        return self.judged.scores(MEASURES)
+        main = self.task.main_score.replace("_at_", "@")
+        return self.judged.scores(tuple(dict.fromkeys((*MEASURES, main))))
 
     @cached_property
     def ranking(self) -> str:

@@ -3,11 +3,14 @@
 mteb computes its scores itself, slower, with ``PATENT_MTEB_FAST=0``, when it saves predictions and when it reranks
 given candidates.
 
-**The paper's protocol.** The suite hides the family of a query from its ranking and its judgements; the evaluators of
-the papers have no such rule. Every retrieval task of a paper therefore also stores, as ``paper_...``, the scores of the
-same search with nothing hidden. ``paper_n_queries`` is less than the paper's number by the queries whose only relevant
-document is themselves: they are not searched, and the log counts them. Reports treat ``paper`` and ``paper_<slice>`` as
-slices, so they are in no mean.
+**What a query must not see** (:func:`visible`) is in no ranking and no judgement: its own family, and with a gate later
+documents. A query whose relevant documents are all hidden is not scored; the log counts judgements and queries.
+
+**The paper's protocol.** The evaluators of the papers hide nothing. Every retrieval task of a paper therefore also
+stores, as ``paper_...``, the scores of the same search with nothing hidden, against all judgements, in which a document
+of the query's own family counts. The queries that only this protocol scores are searched for it, unless the ranking is
+read from a file, which has none of them (``paper_n_queries``). Reports treat ``paper`` and ``paper_<slice>`` as slices,
+so they are in no mean.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -26,6 +29,7 @@ from mteb.models import MTEBModels
 from mteb.types import PromptType
 
 from patent_mteb.data.loading import switched_on
+from patent_mteb.errors import DataError
 from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import MEASURES, Judged, QueryScores, mean_scores, retrieval_scores
 from patent_mteb.metrics.significance import bootstrap, too_small
@@ -37,7 +41,7 @@ from patent_mteb.protocols import limits
 from patent_mteb.recipes import beir
 from patent_mteb.search.base import ArraySearch, Gate, SearchContext, query_texts
 from patent_mteb.search.dense import DenseSearch
-from patent_mteb.search.engine import AsMteb, engine, on_arrays
+from patent_mteb.search.engine import AsMteb, engine, on_arrays, rank_with_more, with_more
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import COST, KEY, document_texts
@@ -68,6 +72,12 @@ DEPTHS = (100, 500, 1000)  # the ranks down to which patent searchers read
 DISTRACTORS = 20  # documents per query of a limited task, in addition to the judged ones
 
 
+class PatentSplit(RetrievalSplitData):
+    """mteb's data of a split, with the queries that only the paper's protocol scores."""
+
+    paper_queries: Any
+
+
 @dataclass(frozen=True)
 class RetrievalTables:
     """The texts and judgements of a retrieval task, by id."""
@@ -82,7 +92,7 @@ class RetrievalTables:
     query_codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     document_columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # further columns of the corpus
     categories: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    paper_qrels: Qrels = field(default_factory=dict)  # of the paper's evaluator, if they differ (queries on themselves)
+    paper_qrels: Qrels = field(default_factory=dict)  # with hidden documents, set by :func:`visible`
     paper_slices: Mapping[str, Qrels] = field(default_factory=dict)
     gate: Gate | None = None  # if a query sees only documents that were public before its priority date
 
@@ -115,17 +125,22 @@ class RetrievalTables:
             paper_slices={name: restricted(part) for name, part in self.paper_slices.items()},
         )
 
-    def split(self) -> RetrievalSplitData:
+    def split(self) -> PatentSplit:
         """Return corpus and scored queries in mteb's form, without copying documents."""
         columns: dict[str, Any] = {"id": list(self.corpus), "text": Texts.of(self.corpus).column}
         for name, values in self.document_columns.items():
             columns[name] = [values[key] for key in self.corpus]
         scored = self.scored
-        return RetrievalSplitData(
+
+        def texts(queries: Sequence[str]) -> Any:
+            return text_dataset({"id": queries, "text": text_column(self.queries[query] for query in queries)})
+
+        return PatentSplit(
             corpus=text_dataset(columns),
-            queries=text_dataset({"id": list(scored), "text": text_column(self.queries[query] for query in scored)}),
+            queries=texts(list(scored)),
             relevant_docs=scored,
             top_ranked=None,
+            paper_queries=texts([query for query in positive(self.paper_qrels) if query not in scored]),
         )
 
 
@@ -161,28 +176,26 @@ def _evenly_spaced(items: Sequence[str], number: int) -> list[str]:
     return [items[place * len(items) // number] for place in range(number)] if number < len(items) else list(items)
 
 
-def gated(tables: RetrievalTables) -> RetrievalTables:
-    """Return the tables without the judgements of documents that a query may not see."""
-    gate = tables.gate
-    if gate is None:
-        return tables
+def _judged_if(tables: RetrievalTables, seen: Callable[[str, str], bool]) -> RetrievalTables:
+    """Return the tables with the judgements of the (query, document) pairs that are ``seen``; empty slices go."""
 
-    def admitted(qrels: Qrels) -> Qrels:
+    def kept(qrels: Qrels) -> Qrels:
         return {
-            query: {key: gain for key, gain in judged.items() if gate.admits(query, key)}
-            for query, judged in qrels.items()
+            query: {key: gain for key, gain in judged.items() if seen(query, key)} for query, judged in qrels.items()
         }
 
-    parts = {name: positive(admitted(part)) for name, part in tables.slices.items()}
-    slices = {name: part for name, part in parts.items() if part}
-    return replace(tables, qrels=admitted(tables.qrels), slices=slices)
+    slices = {name: positive(kept(part)) for name, part in tables.slices.items()}
+    return replace(tables, qrels=kept(tables.qrels), slices={name: part for name, part in slices.items() if part})
 
 
-def without_self(qrels: Qrels) -> Qrels:
-    return {
-        query: {document: gain for document, gain in judged.items() if document != query}
-        for query, judged in qrels.items()
-    }
+def visible(tables: RetrievalTables) -> RetrievalTables:
+    """Return the tables without the judgements of documents that a query may not see.
+
+    The judgements of the paper's protocol keep hidden documents, as the papers' evaluators do. No paper has a gate.
+    """
+    admitted = tables if tables.gate is None else _judged_if(tables, tables.gate.admits)
+    judged = _judged_if(admitted, lambda query, key: key not in tables.hidden.get(query, ()))
+    return replace(judged, paper_qrels=admitted.qrels, paper_slices=admitted.slices)
 
 
 class PatentRetrieval(PatentTask, AbsTaskRetrieval):
@@ -196,39 +209,52 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
 
     If the tables have a gate, a document counts only if it was public before the query's priority date, in both
     protocols: later documents are in no ranking, and their judgements are dropped. The result then has
-    ``gated_documents``, the mean number of documents that a query may not see, and ``n_gated_judgements``.
+    ``gated_documents``, the mean number of documents that a query may not see, and ``n_gated_judgements``. If judged
+    documents are hidden, it has ``n_hidden_judgements``.
 
     If documents consist of several texts, ``document_sections`` names them, and ``query_section`` names the query's.
     """
 
-    scoring: ClassVar[str] = "retrieval 1"
+    scoring: ClassVar[str] = "retrieval 2"  # since version 2 hidden documents are not judged, and -0.0 is a score
     slice_measures: ClassVar[tuple[str, ...]] = ("ndcg@10", "ndcg@100", "recall@10", "recall@100", "map@1000", "mrr@10")
     query_section: ClassVar[str] = ""
     document_sections: ClassVar[tuple[str, ...]] = ()
     tables: RetrievalTables
     n_gated_judgements: int = 0
+    n_hidden_judgements: int = 0
 
     def load_tables(self) -> RetrievalTables:
         """Read the tables of the benchmark, and compose the texts of this task."""
         raise NotImplementedError
 
-    def load_split(self) -> RetrievalSplitData:
-        ungated, name = self.load_tables(), self.metadata.name
-        tables = gated(ungated)
+    def load_split(self) -> PatentSplit:
+        every, name = self.load_tables(), self.metadata.name
+        tables = visible(every)
         self.tables = tables.limited(self.limit) if self.limit else tables
-        self.n_gated_judgements = sum(
-            len(ungated.qrels[query]) - len(judged) for query, judged in self.tables.qrels.items()
-        )
+        place = self.own.name if self.own else self.source.data.key
+        pairs = [
+            (len(every.qrels[query]), len(self.tables.paper_qrels[query]), len(judged))
+            for query, judged in self.tables.qrels.items()
+        ]
+        self.n_gated_judgements = sum(all_pairs - admitted for all_pairs, admitted, _ in pairs)
+        self.n_hidden_judgements = sum(admitted - seen for _, admitted, seen in pairs)
         if self.n_gated_judgements:
             message = "%s: %d judgements are of documents that were not public before the priority date of their query"
             logger.warning(f"{message}; they do not count", name, self.n_gated_judgements)
-        place = self.own.name if self.own else self.source.data.key
+        if self.n_hidden_judgements:
+            message = "%s: %d of %d judgements are of the query itself or its own family; they do not count"
+            logger.warning(message, place, self.n_hidden_judgements, sum(admitted for _, admitted, _ in pairs))
         for part, reason in self.tables.unformed.items():
             logger.warning("%s: slice %s cannot be formed: %s", place, part, reason)
-        relevant = positive(self.tables.paper_qrels)
-        if alone := sorted(query for query, judged in relevant.items() if judged.keys() == {query}):
-            message = "%s: %d queries have no relevant document but themselves, first %s; neither protocol scores them"
-            logger.warning(message, name, len(alone), alone[0])
+        scored = tables.scored
+        lost = [query for query in positive(every.qrels) if query not in scored]
+        if not scored:
+            problem = f"no query has a relevant document that it may see: {len(lost)} have only hidden or later ones"
+            raise DataError(problem, path=self.source.folder, remedy="judge documents of other families")
+        if lost:
+            message = "%s: %d queries have no relevant document that they may see, first %s; they are not scored"
+            paper = ", except by the paper's protocol" if self.facts.paper else ""
+            logger.warning(f"{message}{paper}", place, len(lost), lost[0])
         return self.tables.split()
 
     def limit_to(self, queries: int) -> Self:
@@ -276,7 +302,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             context = self._context(arguments)
             run, judged, scores, papers = self._evaluate(system, data_split, context, arguments["timer"])
         else:
-            recorder = AsMteb(system, self.tables.hidden, self.tables.gate)
+            recorder = AsMteb(system, self.tables.hidden, self.tables.gate, self._for_the_paper(system, data_split))
             scores = super().evaluate_split(recorder, data_split, **arguments)
             run = recorder.run or Run.from_dict({})
             judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
@@ -297,7 +323,11 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
 
     def _encode_for(self, system: ArraySearch, data_split: Any, context: SearchContext) -> None:
         system.ensure_indexed(data_split["corpus"], context)
-        system.encode_ahead(data_split["queries"], context)
+        system.encode_ahead(with_more(data_split["queries"], self._for_the_paper(system, data_split)), context)
+
+    def _for_the_paper(self, system: ArraySearch, data_split: Any) -> Any:
+        """Return the queries that only the paper's protocol scores; None if no paper has the task, or from a file."""
+        return data_split["paper_queries"] if self.facts.paper and system.answers_any_query else None
 
     def digested_data(self) -> Any:
         split, tables = super().digested_data(), self.tables
@@ -341,16 +371,17 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     ) -> tuple[Run, Judged, dict[str, Any], dict[str, float]]:
         """Rank and score on arrays: the run, its judgements, mteb's scores and those of the paper's protocol."""
         queries, depth = data_split["queries"], max(self.k_values)
+        more = self._for_the_paper(system, data_split)
         phase = {"split": context.hf_split, "subset": context.hf_subset}
         if isinstance(system, DenseSearch):
             system.timer = timer
             system.ensure_indexed(data_split["corpus"], context)
-            run, unfiltered = system.rank_both(queries, depth, context)
+            run, unfiltered = rank_with_more(system, queries, more, depth, context)
         else:
             with timer("Encoding corpus", **phase):
                 system.ensure_indexed(data_split["corpus"], context)
             with timer("Encoding queries", **phase):
-                run, unfiltered = system.rank_both(queries, depth, context)
+                run, unfiltered = rank_with_more(system, queries, more, depth, context)
         with timer("Scoring", **phase, log_message="Running retrieval task - Evaluating retrieval scores..."):
             judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
             scores: dict[str, Any] = retrieval_scores(run.docs, run.scores, judged.all, self.k_values)
@@ -362,11 +393,10 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         if not self.facts.paper:
             return {}
         tables = self.tables
-        qrels = tables.paper_qrels or tables.qrels
-        judged = Judged(unfiltered.docs, qrels, unfiltered.query_ids, unfiltered.doc_ids)
+        judged = Judged(unfiltered.docs, tables.paper_qrels, unfiltered.query_ids, unfiltered.doc_ids)
         found: dict[str, float] = {f"{PAPER_PREFIX}_n_queries": len(unfiltered.query_ids)}
         found |= {f"{PAPER_PREFIX}_{name}": value for name, value in mean_scores(judged.all, self.k_values).items()}
-        for name, part in (tables.paper_slices or tables.slices).items():
+        for name, part in tables.paper_slices.items():
             found |= _slice_scores(f"{PAPER_PREFIX}_{name}", judged.scores(self.slice_measures, part))
         return found
 
@@ -380,6 +410,8 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             excluded = gate.n_excluded(run.query_ids, run.doc_ids)
             scores["gated_documents"] = float(excluded.mean()) if run.query_ids else 0.0
             scores["n_gated_judgements"] = self.n_gated_judgements
+        if self.n_hidden_judgements:
+            scores["n_hidden_judgements"] = self.n_hidden_judgements
         by_slice = {name: judged.scores((*self.slice_measures, "pres@100"), part) for name, part in slices.items()}
         for name, found in by_slice.items():
             scores |= _slice_scores(name, found)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.identity import NO_REVISION, model_folder
@@ -28,6 +30,8 @@ TOLERANCE = 1e-5  # mteb rounds its scores to five decimals
 _COUNTS = ("n_queries", "_n_pairs", "n_test", "n_classes")
 _VERSIONS = ("transformers", "tokenizers", "sentence-transformers", "torch")
 _LEXICAL = ("bm25s", "PyStemmer", "Snowball")
+_SHARE = re.compile(r"(^|_)(accuracy|ap|bpref|custom_score|exact_match|f1|nmi|v_measure)$|_at_\d+$")
+_CORRELATION = re.compile(r"(^|_)(ari|pearson|silhouette|spearman)$")
 
 
 class ContradictionError(DataError):
@@ -69,6 +73,14 @@ def _numbers(entry: Mapping[str, Any]) -> dict[str, float]:
     return {key: float(value) for key, value in numbers.items() if not isinstance(value, bool)}
 
 
+def _outside(name: str, value: float) -> bool:
+    """Whether a score is outside the range of its measure, up to rounding; a measure that is not listed has none."""
+    if name.startswith("nauc_") or not (_SHARE.search(name) or _CORRELATION.search(name)):
+        return False
+    least = 0 if _SHARE.search(name) else -1
+    return value < least - TOLERANCE or value > 1 + TOLERANCE
+
+
 def _contradictions(entry: Mapping[str, Any], place: Place) -> Iterator[str]:
     """Yield how an entry contradicts itself, its evidence, or the place of its file; only the first is used."""
     try:
@@ -81,6 +93,8 @@ def _contradictions(entry: Mapping[str, Any], place: Place) -> Iterator[str]:
             yield f"{key} is {value}, not a count"
         if math.isinf(value) and not key.startswith("nauc_"):
             yield f"{key} is {value}, not a score"
+        if _outside(key, value):
+            yield f"{key} is {value}, outside the range of its measure"
     if not math.isfinite(scores.get("main_score", math.nan)):
         yield f"the main score is {entry.get('main_score')!r}, not a number"
     if not abs(scores.get(place.main_score, math.nan) - scores["main_score"]) <= TOLERANCE:
@@ -89,6 +103,9 @@ def _contradictions(entry: Mapping[str, Any], place: Place) -> Iterator[str]:
     found = evidence_of(entry)
     if not found:
         yield "the evidence is missing: the result is of an older version, or was changed"
+    if (scoring := found.get("scoring")) != place.scoring:  # before the seal, which other versions may make otherwise
+        by, now = found.get("version") or "of an unknown version", place.scoring
+        yield f"scored by {scoring or 'an earlier scoring'!r} of patent-mteb {by}, which is {now!r} now"
     if found.get("seal") != checksum(entry):
         yield "the scores are not those that were measured: the result or its evidence was changed afterwards"
     model, data = part_of(found, "model"), part_of(found, "data")
@@ -103,8 +120,6 @@ def _contradictions(entry: Mapping[str, Any], place: Place) -> Iterator[str]:
     differing = [f"{what} {ours!r}, found at {theirs!r}" for what, (ours, theirs) in pairs.items() if ours != theirs]
     if differing:
         yield f"a result of another place ({'; '.join(differing)})"
-    if (scoring := found.get("scoring")) != place.scoring:
-        yield f"scored by {scoring!r}, which is {place.scoring!r} now: its numbers may differ"
 
 
 def check_model(found: Mapping[str, Any], live: Mapping[str, Any]) -> str:
@@ -144,27 +159,22 @@ def check_queries(entry: Mapping[str, Any], place: Place, path: Path | None = No
             if file.schema_arrow.field("query").type not in (pa.string(), pa.large_string()):
                 raise ValueError("query ids that are not text")
             names = file.schema_arrow.names
-            columns = [name for name in names if name == measure or "@" in name or name.startswith("score:")]
+            wanted = [name for name in names if "@" in name or name.startswith(("score:", "slice:"))]
             if not pa.types.is_floating(file.schema_arrow.field(measure).type):
                 raise ValueError(f"column '{measure}' does not hold numbers")
-            table = file.read(columns=["query", *columns])
+            table = file.read(columns=["query", *dict.fromkeys((measure, *wanted))])
         queries = table["query"].to_pylist()
-        means = {name: _mean(table[name]) for name in columns}
+        columns = {name: table[name].to_numpy().astype(np.float64) for name in table.column_names if name != "query"}
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         problem = f"corrupt per-query scores ({error}); not used"
         raise DataError(problem, path=path, remedy="delete the file and run the task again") from error
     remedy = "delete result and per-query scores and run the task again"
     if problem := _other_run(place, identity):
         raise DataError(f"{problem}; not used", path=path, remedy=remedy)
-    problem = _incomplete(entry, queries) or _other_mean(entry, place, means) or _other_ranking(entry, identity)
+    problem = _incomplete(entry, queries) or _other_scores(entry, place, columns) or _other_ranking(entry, identity)
     if problem:
         raise ContradictionError(problem, path=path, remedy=remedy)
     return path
-
-
-def _mean(column: Any) -> float:
-    values = column.drop_null().to_numpy().astype(np.float64)
-    return float(values.mean()) if len(values) else math.nan
 
 
 def _other_run(place: Place, identity: dict[str, Any]) -> str:
@@ -193,14 +203,36 @@ def _incomplete(entry: Mapping[str, Any], queries: list[str]) -> str:
     return f"incomplete per-query scores: {problem}"
 
 
-def _other_mean(entry: Mapping[str, Any], place: Place, means: Mapping[str, float]) -> str:
-    """Describe the first mean of the per-query scores that differs from the result; empty if none does."""
-    stated = {per_query_measure(place.main_score): "main_score"}
-    stated |= {name: name.replace("@", "_at_") for name in means if "@" in name and name not in stated}
-    stated |= {name: f"{name.removeprefix('score:')}_{place.main_score}" for name in means if name.startswith("score:")}
+def _other_scores(entry: Mapping[str, Any], place: Place, columns: Mapping[str, NDArray[np.float64]]) -> str:
+    """Describe the first column of the per-query scores that does not bear out the result; empty if all do.
+
+    Every score of the result that has a column needs a value of each query, in the range of the measure, and is their
+    mean. The score of a slice needs those of its queries, and no others. Null is NaN in ``columns``.
+    """
+    main = place.main_score
+    stated = {per_query_measure(main): "main_score"}
+    stated |= {name: name.replace("@", "_at_") for name in columns if "@" in name and name not in stated}
+    sizes = {key.removesuffix("_n_queries"): size for key, size in entry.items() if key.endswith("_n_queries")}
+    parts = [part for part in sizes if f"{part}_{main}" in entry and not part.startswith("paper")]
+    parts += [name.removeprefix("score:") for name in columns if name.startswith("score:")]
+    stated |= {f"score:{part}": f"{part}_{main}" for part in parts}
     for name, key in stated.items():
-        value, mean = entry.get(key), means[name]
-        if isinstance(value, (int, float)) and math.isfinite(mean) and not abs(mean - value) <= TOLERANCE:
+        part = name.removeprefix("score:")
+        needed = (name,) if part == name else (name, f"slice:{part}")
+        if missing := [column for column in needed if column not in columns]:
+            return f"the column '{missing[0]}' is missing, but the result has {key}"
+        values = columns[name]
+        if part != name:
+            members = columns[f"slice:{part}"] == 1
+            if not np.isnan(values[~members]).all() or members.sum() != sizes.get(part, members.sum()):
+                return f"'{name}' is not of the {sizes.get(part)} queries of the slice"
+            values = values[members]
+        if bad := int((~np.isfinite(values)).sum()):
+            return f"{bad} of {len(values)} values of '{name}' are missing or not numbers"
+        if any(_outside(main if part != name else name.replace("@", "_at_"), value) for value in values):
+            return f"'{name}' has values outside the range of its measure"
+        value, mean = entry.get(key), float(values.mean()) if len(values) else math.nan
+        if isinstance(value, (int, float)) and not abs(mean - value) <= TOLERANCE:
             score = "the result's main score" if key == "main_score" else f"{key} of the result"
             return f"the mean of {name} is {mean:.6f}, but {score} is {value:.6f}"
     return ""

@@ -41,7 +41,7 @@ def test_options(runs, capsys):
     shown = capsys.readouterr().out
     assert "linear-1-3" in shown and "linear-0.5" in shown
     for words, message in (
-        (["--alpha", "2"], "alpha is a weight from 0 to 1"),
+        (["--alpha", "2"], "alpha is a number from 0 to 1, not 2.0"),
         (["--weights", "1", "2", "3"], "3 weights for 2 runs"),
         (["--depth", "0"], "depth is a number of documents"),
     ):

@@ -390,7 +390,7 @@ TRAIN = classes("early", "late", "early", "late", start=10)
 TEB = {
     "ids NaN": (CITED, links(q=[1.0, NAN]), None, "the ids of column 'q' have type double"),
     "id null": (CITED, links(q=["a", None]), None, "row 2: column 'q' is empty"),
-    "every positive is its query": (CITED, links(pos=["a", "b"]), None, "every row has the query itself"),
+    "every positive is its query": (CITED, links(pos=["a", "b"]), None, "no query has a relevant document that it may"),
     "all of test in train": (
         BLOOM,
         classes("early", "late"),

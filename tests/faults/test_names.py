@@ -326,12 +326,13 @@ def test_files_that_are_no_files(tmp_path):
     os.mkfifo(folder / "A.json")
     (folder / "B.json").mkdir()
     (folder / "C.json").symlink_to(folder / "nowhere")
-    path.with_name(f"{path.name}.quarantined").write_text("{")
+    path.with_name(f"{path.name}.quarantined").write_text("{")  # it was run again: no message
+    (folder / "D.json.quarantined").write_text("{")
     (tmp_path / "results" / os.fsdecode(b"acme__\xff")).mkdir()
     (folder / "loop").symlink_to(tmp_path / "results")
     for name in "ABC":
         assert "no regular file" in only_message(tmp_path, f"{name}.json")
-    assert "quarantined" in only_message(tmp_path, ".json.quarantined")
+    assert "quarantined" in only_message(tmp_path, "json.quarantined") and "D.json" in only_message(tmp_path, "quar")
     assert "not UTF-8" in only_message(tmp_path, "\\udcff")
     assert collect(tmp_path).results["value"].to_list() == [0.1]
 

@@ -22,7 +22,7 @@ from patent_mteb.report import tables
 from patent_mteb.report.collect import collect
 from patent_mteb.report.statistics import Statistics, statistics
 from patent_mteb.tasks.catalogue import suite_tasks
-from patent_mteb.tasks.evidence import checksum
+from patent_mteb.tasks.evidence import card_digest, checksum
 
 DATE = 1_760_000_000.0
 VECTORS = {"width": 8, "digest": "v", "length": 1.0, "mean": 0.5}
@@ -80,7 +80,8 @@ def add(
     save_queries=True,
 ):
     """Write one result, and per-query scores whose mean is its main score if ``queries`` are given ({slice: score} in
-    ``slices`` are stated, {slice: scores by query, None outside} in ``parts`` are filed and their means stated).
+    ``slices`` are those of each of the first 77 queries, {slice: scores by query, None outside} in ``parts`` are filed
+    and their means stated).
     Returns the path of the result.
     """
     meta = json.loads((folder / "model_meta.json").read_text())
@@ -99,8 +100,13 @@ def add(
     for name, values in (parts or {}).items():
         known = [score for score in values if score is not None]
         scores |= {f"{name}_{spec.main_score}": round(float(np.mean(known)), 5), f"{name}_n_queries": len(known)}
-    for name, score in (slices or {}).items():
-        scores |= {f"{name}_{spec.main_score}": score, f"{name}_n_queries": 77}
+    n = min(77, len(queries)) if queries is not None and save_queries else 77
+    stated = {
+        name: [score] * n + [None] * ((0 if queries is None else len(queries)) - n)
+        for name, score in (slices or {}).items()
+    }
+    for name, values in stated.items():
+        scores |= {f"{name}_{spec.main_score}": values[0], f"{name}_n_queries": n}
     result = {
         "dataset_revision": revision,
         "task_name": task,
@@ -126,7 +132,7 @@ def add(
             + "\n"
         )
     if queries is not None and save_queries:
-        write_queries(folder, task, queries, revision, subset, meta, parts=parts or {})
+        write_queries(folder, task, queries, revision, subset, meta, parts={**stated, **(parts or {})})
     return attest(path)
 
 
@@ -143,6 +149,7 @@ def attest(path, changed=None, scores=None, **model):
         "experiment": experiment,
         "settings": "s",
         "weights": "w",
+        "card": card_digest(meta),
     }
     spec = suite_tasks().get(plain_name(document["task_name"]))
     for entry in next(iter(document["scores"].values())):
@@ -181,6 +188,7 @@ def write_queries(folder, task, queries, revision, subset, meta, /, parts=Mappin
         "query": [f"q{number}" for number in range(len(queries))],
         spec.main_score.replace("_at_", "@"): list(map(float, queries)),
     }
+    columns |= {f"slice:{name}": [value is not None for value in values] for name, values in parts.items()}
     columns |= {f"score:{name}": pa.array(values, pa.float64()) for name, values in parts.items()}
     table = pa.table(columns).replace_schema_metadata({"patent_mteb": json.dumps(identity)})
     pq.write_table(table, folder / f"{task}.queries.parquet")

@@ -43,6 +43,18 @@ def test_a_result_of_another_place_is_left_out(tmp_path, part, name, value, word
     assert found.contradictions == {(str(path), data_revision(CLASSES, "sample")): message}
 
 
+@pytest.mark.parametrize("scoring", ["retrieval 1", None])
+def test_a_result_of_an_earlier_version_is_called_so_whatever_its_seal(tmp_path, scoring):
+    """An earlier version may have computed the seal otherwise, and so the result was not changed."""
+    path = attest(add(model_folder(tmp_path, "acme/small"), TASK, 0.5), {"scoring": scoring})
+    document = json.loads(path.read_text())
+    next(iter(document["scores"].values()))[0]["evidence"]["seal"] = "computed otherwise"
+    path.write_text(json.dumps(document))
+    (message,) = messages(tmp_path)
+    assert f"scored by {scoring or 'an earlier scoring'!r} of patent-mteb 0.1.0" in message
+    assert "which is 'retrieval 2' now" in message and "changed" not in message
+
+
 @pytest.mark.parametrize("damage", [None, 3, [], "x", {}])
 def test_what_is_no_record_is_none(tmp_path, damage):
     path = add(model_folder(tmp_path, "acme/small"), CLASSES, 0.5)

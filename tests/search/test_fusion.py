@@ -1,4 +1,5 @@
 import json
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -12,9 +13,10 @@ from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta
 from patent_mteb.search.bm25 import bm25
 from patent_mteb.search.cache import Cached, RunCache
-from patent_mteb.search.fusion import RRF, Hybrid, Linear, fuse, min_max, sweep
+from patent_mteb.search.fusion import RRF, Hybrid, Linear, fuse, min_max, sweep, sweep_scores
 from patent_mteb.search.passages import Passages, TokenWindows
 from patent_mteb.search.run import Run, TopK, ranked_ids
+from patent_mteb.search.stored import Weighted, fuse_all
 
 DOCS = ranked_ids(f"d{i}" for i in range(40))
 
@@ -68,9 +70,12 @@ def random_results(seed, n_queries=12, ties=False):
     results = {}
     for query in range(n_queries):
         chosen = draw.choice(DOCS, draw.integers(0, 25), replace=False)
-        scores = (
-            draw.integers(0, 4, len(chosen)) if ties else draw.normal(size=len(chosen)) * 10.0 ** draw.integers(-3, 4)
-        )
+        if ties == "zeros":
+            scores = draw.choice([-0.0, 0.0, 1.0, -1.0, -1e-30], len(chosen))
+        elif ties:
+            scores = draw.integers(0, 4, len(chosen))
+        else:
+            scores = draw.normal(size=len(chosen)) * 10.0 ** draw.integers(-3, 4)
         results[f"q{query}"] = dict(zip(chosen.tolist(), scores.astype(np.float32).tolist(), strict=True))
     return results
 
@@ -87,7 +92,7 @@ def single(results):
 SETTINGS = [*(Linear(alpha) for alpha in (0, 0.1, 0.5, 0.7, 1)), *(RRF(k) for k in (0, 10, 30, 60, 100))]
 
 
-@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("ties", [False, True, "zeros"])
 def test_equals_the_equations_written_naively(ties):
     first, second = random_results(1, ties=ties), random_results(2, ties=ties)
     for setting, run in zip(SETTINGS, sweep(as_run(first), as_run(second), SETTINGS, threads=2), strict=True):
@@ -101,6 +106,19 @@ def test_equals_the_equations_written_naively(ties):
             assert list(fuse(as_run(first), as_run(second), setting, 5).to_dict()[query]) == [
                 document for document, _ in best
             ]
+
+
+def test_a_negative_zero_is_a_score_like_any_other():
+    """A file writes -0.0 for a small negative number; its document was dropped from interpolations."""
+    first = {"q": {"d1": 0.9, "d2": 0.5}}
+    for zero in (0.0, -0.0):
+        second = as_run({"q": {"d4": 1.0, "d3": zero, "d1": 0.0}})
+        assert list(fuse(as_run(first), second, Linear(0.5)).to_dict()["q"]) == ["d4", "d1", "d3", "d2"]
+        weighted = fuse_all([as_run(first), second], Weighted((1, 1))).to_dict()["q"]
+        assert list(weighted) == ["d4", "d1", "d3", "d2"]
+        (scores,) = sweep_scores(as_run(first), second, [Linear(0.5)], {"q": {"d3": 1}}, ["mrr@10"])
+        assert scores.scores["mrr@10"].tolist() == [1 / 3]
+    assert Linear(-0.0) == Linear(0) and Linear(-0.0).tag == "linear-0"
 
 
 def test_empty_places_of_a_fused_run_have_no_document_and_score_0():
@@ -144,8 +162,9 @@ def test_top_k_over_blocks_is_exact_among_ties_and_negative_scores():
         pool = [(score, DOCS[doc]) for doc, score in enumerate(scores[row].tolist()) if row < 4 or doc != 17]
         assert query == f"q{row}"
         assert list(found.items()) == [(document, score) for score, document in sorted(pool, reverse=True)[:9]]
-    with pytest.raises(ModelError, match="not a number"):
-        best.add(slice(0, 1), np.array([[np.nan]], np.float32), np.array([0]))
+    for odd in (np.nan, np.inf, -np.inf, 1e39):
+        with pytest.raises(ModelError, match="not a finite number"):
+            best.add(slice(0, 1), np.array([[odd]]), np.array([0]))
 
 
 CORPUS = {
@@ -290,7 +309,11 @@ def test_nameless_models_and_bad_settings_are_refused():
         ({"k": 60}, "k belongs"),
         ({"method": "max"}, "'linear' or 'rrf'"),
         ({"alpha": 1.5}, "from 0 to 1"),
-        ({"method": "rrf", "k": -1}, "must not be negative"),
+        ({"method": "rrf", "k": -1}, "is a number from 0"),
+        ({"method": "rrf", "k": math.nan}, "is a number from 0 to 1,000,000, not nan"),
+        ({"method": "rrf", "k": math.inf}, "not inf"),
+        ({"method": "rrf", "k": 1e7}, "not 10000000.0"),
+        ({"method": "linear", "alpha": math.nan}, "alpha is a number from 0 to 1, not nan"),
         ({"depth": 0}, "depth"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -3,6 +3,7 @@ document.
 """
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -160,8 +161,9 @@ def test_settings_that_do_not_fit_are_answered():
         fuse_all(runs, Linear(0.5))
     with pytest.raises(DataError, match="2 weights for 3 runs"):
         fuse_all(runs, Weighted((1, 1)))
-    with pytest.raises(ValueError, match="must not be negative"):
-        Weighted((1, -1))
+    for weights, message in (((1, -1), "is a number from 0"), ((1, math.nan), "not nan"), ((0, 0), "all 0")):
+        with pytest.raises(ValueError, match=message):
+            Weighted(weights)
 
 
 def test_a_run_is_read_once_for_all_settings(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ def random_run(seed, ties, n_queries=150):
     results = {}
     for query in range(n_queries):
         chosen = draw.choice(DOCS, draw.integers(0, 40), replace=False)
-        scores = draw.integers(0, 3, len(chosen)) if ties else draw.normal(size=len(chosen))
+        scores = draw.choice([-0.0, 0.0, 1.0, 2.0], len(chosen)) if ties else draw.normal(size=len(chosen))
         results[f"q{query}"] = dict(zip(chosen.tolist(), scores.tolist(), strict=True))
     return Run.from_dict(results, list(results), DOCS)
 

@@ -88,7 +88,9 @@ def test_where_a_query_finds_itself_the_protocols_differ(local):
     assert found["paper_n_queries"] == found["n_queries"] == 8
 
 
-def test_a_query_whose_only_relevant_document_is_itself_is_counted_and_scored_by_neither(tmp_path, monkeypatch, caplog):
+def test_a_query_whose_only_relevant_document_is_itself_is_counted_and_scored_by_the_paper_only(
+    tmp_path, monkeypatch, caplog
+):
     dapfam_tables(tmp_path)
     folder = tmp_path / "datalyes" / "DAPFAM_patent"
     queries = pq.read_table(folder / "queries.parquet")
@@ -97,11 +99,14 @@ def test_a_query_whose_only_relevant_document_is_itself_is_counted_and_scored_by
     rows = [row for row in pq.read_table(folder / "qrels_all.parquet").to_pylist() if row["query_id"] != "001-q"]
     rows.append({"query_id": "001-q", "relevant_id": "001-q", "relevance_score": 1.0, "domain_rel": "IN"})
     pq.write_table(pa.Table.from_pylist(rows), folder / "qrels_all.parquet")
-    monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))
-    found = scores_of(mteb.get_task("PatentDAPFAMTACToTACRetrieval"), HashEncoder())
-    assert found["paper_n_queries"] == found["n_queries"] == 7
-    (message,) = [record.getMessage() for record in caplog.records if "but themselves" in record.getMessage()]
-    assert "1 queries have no relevant document but themselves, first 001-q; neither protocol scores them" in message
+    mteb_reads(monkeypatch, tmp_path)
+    theirs, mine = HashEncoder(keep_space=True), HashEncoder(keep_space=True)
+    ours = "PatentDAPFAMTACToTACRetrieval.mteb"
+    found, reference = scores_of(mteb.get_task(ours), mine), scores_of(mteb.get_task(THEIRS[ours]), theirs)
+    assert (found["paper_n_queries"], found["n_queries"]) == (8, 7)
+    assert found["paper_ndcg_at_100"] == pytest.approx(reference["ndcg_at_100"], abs=1e-12)
+    (message,) = [line for line in caplog.messages if "that they may see" in line]
+    assert "1 queries have no relevant document that they may see, first 001-q; they are not scored, except" in message
 
 
 @pytest.mark.slow
