@@ -56,7 +56,7 @@ def analyser_of(texts: Iterable[str]) -> str:
     counts, letters, unspaced, latin = Counter[str](), 0, 0, 0
     for text in texts:
         lowered = unicodedata.normalize("NFKC", text[:_CHARACTERS]).lower()
-        counts.update((run for run in _RUN_OR_WORD.findall(lowered) if not HAS_UNSPACED.match(run)))
+        counts.update(run for run in _RUN_OR_WORD.findall(lowered) if not HAS_UNSPACED.match(run))
         unspaced += len(HAS_UNSPACED.findall(lowered))
         latin += len(_LATIN.findall(lowered))
         letters += sum(map(str.isalpha, lowered))
