@@ -184,6 +184,7 @@ def _narrow(shown: Table) -> Table:
 
 def _compare(options: ReproduceOptions, models: set[str], stated: bool = True) -> int:
     from patent_mteb import published
+    from patent_mteb.experiments.papers import PLAIN_BM25
     from patent_mteb.identity import local_name
     from patent_mteb.models.loading import SHORT_NAMES
     from patent_mteb.report.cells import slug
@@ -197,7 +198,8 @@ def _compare(options: ReproduceOptions, models: set[str], stated: bool = True) -
     if options.paper:
         numbers = published.tables_to_run()[options.paper] if options.table is None else [options.table]
         rows = tuple(row for number in numbers for row in published.expected_in(options.paper, number))
-    names = {local_name(Path(name)) if Path(name).is_dir() else SHORT_NAMES.get(name, name) for name in models}
+    short = {**SHORT_NAMES, "bm25": PLAIN_BM25}  # the papers' texts are English
+    names = {local_name(Path(name)) if Path(name).is_dir() else short.get(name, name) for name in models}
     collected = collect(options.results)
     found = reproduce(collected, sorted(names) if options.models else (), rows)
     shown = table(found)

@@ -21,7 +21,7 @@ from patent_mteb.models.loading import find_meta, load
 from patent_mteb.tasks.selection import choose
 
 _BM25 = ("bm25", "bm25-dapfam", "patent-mteb/bm25-bm25s", "patent-mteb/bm25-dapfam", "mteb/baseline-bm25s")
-_PLAIN_BM25 = "patent-mteb/bm25-bm25s"
+PLAIN_BM25 = "patent-mteb/bm25-bm25s"
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ def _runs(paper: str, table: int, models: list[str]) -> Iterator[PaperRun]:
         if own := [row for row in rows if row.model == name]:
             yield from _grouped(paper, table, own, stated=True)
         elif model in _BM25:
-            tasks = [task for row in published.expected_in(paper, table, _PLAIN_BM25) for task in row.tasks]
-            yield PaperRun(paper, table, _PLAIN_BM25, {}, tuple(dict.fromkeys(tasks)), stated=False)
+            tasks = [task for row in published.expected_in(paper, table, PLAIN_BM25) for task in row.tasks]
+            yield PaperRun(paper, table, PLAIN_BM25, {}, tuple(dict.fromkeys(tasks)), stated=False)
         elif all(row.model == lexical for row in rows):
             problem = f"Table {table} of {paper} measures BM25 only"
             yield PaperRun(paper, table, model, {}, (), stated=False, problem=problem)

@@ -28,6 +28,7 @@ from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import model_record
+from patent_mteb.tasks.retrieval import PatentRetrieval
 
 logger = logging.getLogger(__name__)
 __all__ = ["Outcome", "Report", "evaluate_into", "run", "scores_of", "unable"]
@@ -131,6 +132,7 @@ def run(
     canaries = Canaries(model, encode_kwargs)
     canaries.look()
     outcomes: list[Outcome] = []
+    by_corpus: dict[str, Any] = {}
     interrupted, begun = False, dt.datetime.now(dt.UTC)
     with perquery.receiving(lambda evaluation: perquery.save(evaluation, cache.query_scores)):
         for position, task in enumerate(tasks, start=1):
@@ -142,9 +144,11 @@ def run(
                 continue
             try:
                 with unloading(task):
+                    named = _named_for(model, task, by_corpus)
+                    meta = meta if named is model else named.mteb_model_meta
                     found = evaluate_into(
                         cache,
-                        model,
+                        named,
                         task,
                         overwrite_strategy=overwrite_strategy,
                         co2_tracker=co2_tracker,
@@ -166,7 +170,24 @@ def run(
                 outcomes.append(Outcome(name, "failed", reason=f"{type(error).__name__}: {error}"))
     if interrupted:
         outcomes += [Outcome(task.metadata.name, "skipped", reason="interrupted") for task in tasks[len(outcomes) :]]
-    return Report(meta.name or "", tuple(outcomes), interrupted, "" if interrupted else _doubt(canaries), meta)
+    names = dict.fromkeys(str(one.mteb_model_meta.name) for one in by_corpus.values()) or [meta.name or ""]
+    doubt = "" if interrupted else _doubt(canaries)
+    return Report(", ".join(names), tuple(outcomes), interrupted, doubt, meta)
+
+
+def _named_for(model: Any, task: AbsTask, by_corpus: dict[str, Any]) -> Any:
+    """Return BM25 under the name of the analyser of a task's corpus, and any other model as it is.
+
+    mteb looks up a result by name before it loads the data. ``by_corpus`` holds the models of the corpora so far.
+    """
+    if not hasattr(model, "named_for") or not isinstance(task, PatentRetrieval):
+        return model
+    documents = getattr(task.metadata, "text_parts", {}).get("document")
+    key = repr((task.metadata.dataset, task.source.folder, documents))
+    if key not in by_corpus:
+        task.load_data()
+        by_corpus[key] = model.named_for(task.loaded_split["corpus"])
+    return by_corpus[key]
 
 
 @contextmanager

@@ -318,7 +318,7 @@ _BARE_ENCODERS = ("Model", "ForMaskedLM", "ForPreTraining")
 
 _FIRST_FILES, _WEIGHT_FILES = ("modules.json", "config.json"), (".safetensors", "pytorch_model.bin")
 PATENTMAP = "patentmap"
-SHORT_NAMES = {"bm25": "patent-mteb/bm25-bm25s", "bm25-dapfam": "patent-mteb/bm25-dapfam"}
+SHORT_NAMES = {"bm25": "patent-mteb/bm25-auto", "bm25-dapfam": "patent-mteb/bm25-dapfam"}
 
 
 def kind_of_checkpoint(folder: Path) -> str:

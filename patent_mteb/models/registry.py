@@ -45,7 +45,7 @@ from patent_mteb.models.variants import (
 from patent_mteb.models.zero_shot import METAS as ZERO_SHOT_METAS
 from patent_mteb.published import citation
 from patent_mteb.recipes.patentmap import SECTION_TAGS
-from patent_mteb.search.bm25 import BM25_METAS
+from patent_mteb.search.bm25 import BM25_METAS, bm25
 from patent_mteb.search.late_interaction import METAS as LATE_INTERACTION_METAS
 from patent_mteb.store.settings import LiveIdentity, note
 
@@ -339,7 +339,7 @@ def models() -> list[ModelRow]:
         ModelRow(
             str(meta.name), "", "", _whole(meta.embed_dim), _whole(meta.max_tokens), None, None, "yes", _pinned(meta)
         )
-        for meta in (*METAS, *BM25_METAS)
+        for meta in (*METAS, *(bm25(setting).mteb_model_meta for setting in ("dapfam", "bm25s", "auto")))
         if meta.name not in printed
     ]
 

@@ -1,4 +1,7 @@
-"""BM25 as in the papers, as an mteb search model over any text view.
+"""BM25 as in the papers, and with the analyser of a corpus' language, as an mteb search model over any text view.
+
+``bm25("auto")`` chooses its analyser by the corpus (:mod:`patent_mteb.search.analysers`). In English it is
+``bm25("bm25s")``. ``bm25("german")`` is fixed.
 
 ``bm25("dapfam")`` has k1 = 1.2 and b = 0.75 (DAPFAM §5.3), ``bm25("bm25s")`` k1 = 1.5 and b = 0.75 (the defaults of the
 bm25s library). Both use the library's method "lucene" and its documented tokenisation; the papers do not state theirs.
@@ -7,7 +10,7 @@ exactly.
 
 Scores are those of the library, up to the last digit of sums in single precision. mteb's own wrapper differs: it
 appends documents without a term of the query in arbitrary order, scores only candidates among the top k of the corpus,
-and guesses the language from the task.
+and takes the language from the task.
 
 An index takes 8 bytes for each distinct word of a document. Its weights are computed and searched in blocks; blocks
 beyond a limit are in a temporary file.
@@ -15,6 +18,7 @@ beyond a limit are in a temporary file.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import weakref
@@ -28,11 +32,22 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse
 import Stemmer
+from datasets import Dataset
 from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
 from patent_mteb.memory import portion
 from patent_mteb.patents.on_disk import in_memory_up_to
+from patent_mteb.search.analysers import (
+    BIGRAMS,
+    ENGLISH,
+    LANGUAGES,
+    RULES,
+    WORDS,
+    analyser_of_corpus,
+    settings_of,
+    terms_of,
+)
 from patent_mteb.search.base import ArraySearch, SearchContext, document_texts, query_texts
 from patent_mteb.search.cache import content_of
 from patent_mteb.search.memory_cache import LRUCache, RankingCache
@@ -40,6 +55,7 @@ from patent_mteb.search.run import Run, TopK
 from patent_mteb.search.timing import phase
 from patent_mteb.store.settings import LiveIdentity
 
+logger = logging.getLogger(__name__)
 _AT_ONCE = 1 << 27  # bytes of the weights of a block
 _IN_MEMORY = 1 << 28  # bytes of weights, and of frequencies before, that stay in memory
 _ENTRY_BYTES = 8
@@ -135,7 +151,7 @@ class BM25Settings:
     b: float = 0.75  # length normalisation, 0 to 1
     stopwords: str | None = "en"  # a list of bm25s by its short name
     stemmer: str | None = "english"  # a Snowball algorithm
-    token_pattern: str = TOKEN_PATTERN  # applied to the lower-cased text
+    token_pattern: str = TOKEN_PATTERN  # applied to the lower-cased text; or "bigrams", see analysers.terms_of
 
     def __post_init__(self) -> None:
         if self.k1 < 0 or not 0 <= self.b <= 1:
@@ -150,11 +166,22 @@ _LISTS = {
     "it": "ITALIAN",
     "nl": "DUTCH",
     "pt": "PORTUGUESE",
+    "da": "DANISH",
+    "no": "NORWEGIAN",
+    "sv": "SWEDISH",
+    "tr": "TURKISH",
+    "ru": "RUSSIAN",
 }
 """Stop words of a language -> name of the list in bm25s."""
 
-SETTINGS: dict[str, BM25Settings] = {"dapfam": BM25Settings(k1=1.2), "bm25s": BM25Settings()}
-"""Named settings: DAPFAM §5.3, and the defaults of bm25s."""
+AUTO = "auto"
+SETTINGS: dict[str, BM25Settings] = {
+    "dapfam": BM25Settings(k1=1.2),
+    "bm25s": BM25Settings(),
+    AUTO: BM25Settings(stopwords=AUTO, stemmer=AUTO, token_pattern=AUTO),
+    **{name: BM25Settings(**settings_of(name)) for name in (BIGRAMS, WORDS, *LANGUAGES) if name != ENGLISH},
+}
+"""Named settings: DAPFAM §5.3, the defaults of bm25s, the choice by corpus, and the analysers that it chooses among."""
 
 
 def _stop_words(name: str | None) -> frozenset[str]:
@@ -195,6 +222,8 @@ class _Terms(dict[str, int]):
 
 def _splitter(pattern: str) -> Callable[[str], list[str]]:
     """Tokens of a lower-cased text by ``re.findall``; ASCII takes half the time."""
+    if pattern == BIGRAMS:
+        return terms_of
     find = re.compile(pattern).findall
     if pattern != TOKEN_PATTERN:
         return find
@@ -267,6 +296,7 @@ class BM25(LiveIdentity, ArraySearch):
         self.threads = threads or os.cpu_count() or 1
         self._indices: LRUCache[tuple[str, BM25Settings], BM25Index] = LRUCache(portion(1 / 4, _INDEX_BYTES))
         self._runs = RankingCache(_RUN_BYTES)
+        self._named: dict[str, BM25] = {}  # by analyser, for a model that chooses it by corpus
         self.mteb_model_meta = _meta(name, settings)
 
     @property
@@ -281,12 +311,25 @@ class BM25(LiveIdentity, ArraySearch):
     def prepare(self, context: SearchContext) -> None:
         vars(self).pop("_index", None)  # free the last index first, unless it is cached
         with phase("index"):
-            self._content = (content_of(self.corpus), self.settings)
+            settings = self.named_for(self.corpus).settings
+            self._content = (content_of(self.corpus), settings)
             index = self._indices.get(self._content)
-            self._index = BM25Index(document_texts(self.corpus), self.settings) if index is None else index
+            self._index = BM25Index(document_texts(self.corpus), settings) if index is None else index
         self.vector_bytes = self._index.weights.nbytes
         self._indices.put(self._content, self._index, self.vector_bytes)
         self._rank = self.corpus_numbers()
+
+    def named_for(self, corpus: Dataset) -> BM25:
+        """Return the model with the analyser of a corpus, under its name, where the analyser is chosen by corpus."""
+        if self.settings.stemmer != AUTO:
+            return self
+        analyser = analyser_of_corpus(corpus)
+        name = str(self.mteb_model_meta.name)
+        logger.info("%s: the analyser of this corpus is '%s'", name, analyser)
+        if analyser not in self._named:
+            settings = replace(self.settings, **_analyser(SETTINGS[analyser]))
+            self._named[analyser] = BM25(settings, name.replace(AUTO, analyser, 1), self.threads)
+        return self._named[analyser]
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
         texts, query_ids = query_texts(queries), queries["id"][:]
@@ -319,14 +362,21 @@ class BM25(LiveIdentity, ArraySearch):
         return best.run()
 
 
+def _analyser(settings: BM25Settings) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in ("stopwords", "stemmer", "token_pattern")}
+
+
 def _meta(name: str, settings: BM25Settings) -> ModelMeta:
+    versions = [f"snowball-{Stemmer.version()}"]
+    if settings.token_pattern in (AUTO, BIGRAMS):
+        versions.append(RULES)
     about = {
         "loader": _load,
         "name": name,
-        "revision": f"bm25s-{version('bm25s')}_pystemmer-{version('PyStemmer')}_snowball-{Stemmer.version()}",
+        "revision": "_".join([f"bm25s-{version('bm25s')}", f"pystemmer-{version('PyStemmer')}", *versions]),
         "experiment_kwargs": {"method": "lucene", **asdict(settings)},
         "model_type": ["sparse"],
-        "languages": ["eng-Latn"],  # of the stemmer and the stop words
+        "languages": ["eng-Latn"] if settings.stemmer == SETTINGS["bm25s"].stemmer else None,
         "license": "apache-2.0",
         "training_datasets": set(),
         "use_instructions": False,

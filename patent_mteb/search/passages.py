@@ -32,8 +32,10 @@ from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta, digest
 from patent_mteb.patents.corpus import text_column, text_dataset
 from patent_mteb.patents.on_disk import DiskList
+from patent_mteb.patents.scripts import MARKS, UNSPACED
+from patent_mteb.search.analysers import BIGRAMS
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts, span_end, text_bytes
-from patent_mteb.search.bm25 import BM25, BM25Index
+from patent_mteb.search.bm25 import AUTO, BM25, BM25Index
 from patent_mteb.search.cache import RunCache, content_of, search_key
 from patent_mteb.search.dense import encoded, score_array
 from patent_mteb.search.engine import engine
@@ -56,6 +58,13 @@ class WordTokenizer:
     def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """For each text the position of the first character of each token, ascending."""
         return [np.array([match.start() for match in self._word.finditer(text)], np.int64) for text in texts]
+
+
+class AnyScriptTokenizer(WordTokenizer):
+    """The same with their combining marks, and each character of a script without blanks between words."""
+
+    name = "words-and-characters"
+    _word = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}](?:[^\W{UNSPACED}]|[{MARKS}])*")
 
 
 class ModelTokenizer:
@@ -163,7 +172,7 @@ def inner_models(model: Any) -> Iterator[Any]:
 def tokenizer_of(model: Any) -> WordTokenizer | ModelTokenizer:
     """Words for BM25, else the tokens of the model's own tokenizer."""
     if isinstance(model, BM25):
-        return WordTokenizer()
+        return AnyScriptTokenizer() if model.settings.token_pattern in (AUTO, BIGRAMS) else WordTokenizer()
     for inner in inner_models(model):
         if (tokenizer := getattr(inner, "tokenizer", None)) is not None:
             return ModelTokenizer(tokenizer)
@@ -276,7 +285,7 @@ class _Lexical:
         self.model, self.score_mb = model, score_mb
         self._corpus: Any = None
 
-    def _build(self, chunks: Iterator[_Chunk]) -> None:
+    def _build(self, chunks: Iterator[_Chunk], corpus: Any) -> None:
         docs, lengths = [], []
 
         def passages() -> Iterator[str]:
@@ -286,14 +295,14 @@ class _Lexical:
                 yield from chunk.passages
 
         with phase("index"):
-            self._index = BM25Index(passages(), self.model.settings)
+            self._index = BM25Index(passages(), self.model.named_for(corpus).settings)
         every = np.concatenate(lengths) if lengths else np.empty(0, np.int64)
         ranks = np.concatenate(docs) if docs else np.empty(0, np.int64)
         self._documents = _Chunk([], np.cumsum(every) - every, ranks)
 
     def search(self, task: _Task, chunks: Iterator[_Chunk], corpus: Any, context: SearchContext) -> None:
         if self._corpus is not corpus:
-            self._build(chunks)
+            self._build(chunks, corpus)
             self._corpus = corpus
         index = self._index
         step = max(1, int(self.score_mb * 1e6 / 4 / max(index.weights.n_docs, 1) / self.model.threads))

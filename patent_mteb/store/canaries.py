@@ -8,6 +8,9 @@ number type, an unlisted setting, and a model that is not deterministic.
 The measure is the relative distance |a - b| / max(|a|, |b|). Distances up to the tolerance of the number type are
 rounding: all-MiniLM-L6-v2 with another batch size differs by 1e-6 in float32, 0.001 in float16 and 0.009 in bfloat16.
 For vectors of length 1, a distance of d is a cosine of 1 - d²/2.
+
+At its first look, an encoder reads the texts once more in reverse order and one of them alone: a vector must not depend
+on the other texts of a call. No text may be least similar to itself, and the end of a text of 50 words must count.
 """
 
 from __future__ import annotations
@@ -209,7 +212,8 @@ def _encoded(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
     where = {**options, **_WHERE, "task_metadata": _metadata("Retrieval")}
     found = []
     for role in (PromptType.query, PromptType.document):
-        found.append(as_array(model.encode(text_loader(list(TEXTS), size), prompt_type=role, **where)))
+        # copied: an encoder may return a view of a buffer that its next call overwrites
+        found.append(np.array(as_array(model.encode(text_loader(list(TEXTS), size), prompt_type=role, **where))))
         if len(found[-1]) != len(TEXTS):
             raise ValueError(f"{len(found[-1])} vectors for {len(TEXTS)} texts")
     return np.concatenate(found)
@@ -224,6 +228,56 @@ def _scored(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
 
 def _pairs(n: int) -> tuple[list[str], list[str]]:
     return [TEXTS[-1 - place % 4] for place in range(n)], list(TEXTS[1 : n + 1])
+
+
+_ENDS = ("The second ring is made of carbon.", "An electric motor drives the shaft by a belt.")
+_SHORTEST_LIMIT = 128  # tokens; a model that states a lower limit may ignore the end of a text of 50 words
+_SAME = 0.01  # relative distance of equal texts in bfloat16, see above
+
+
+def _check_company(model: Any, fresh: NDArray[Any], options: Mapping[str, Any], max_tokens: str) -> None:
+    """Refuse an encoder whose vectors depend on the other texts of a call, or whose similarity is a distance.
+
+    Errors of the model itself are left to the task, which reports them better.
+    """
+    name, documents = model.mteb_model_meta.name, fresh[len(TEXTS) :]
+    where = {**options, **_WHERE, "task_metadata": _metadata("Retrieval"), "prompt_type": PromptType.document}
+    alone = len(TEXTS) // 2
+    calls = (list(reversed(TEXTS)), [TEXTS[alone]], [f"{_CLAIM} {end}" for end in _ENDS])
+    try:
+        returned, copies = [], []
+        for texts in calls:
+            returned.append(model.encode(text_loader(texts, options.get("batch_size") or len(TEXTS)), **where))
+            copies.append(np.array(as_array(returned[-1])))
+        reverse, single, ends = copies
+        kept = as_array(returned[0])
+        similar = as_array(model.similarity(documents, documents)).astype(np.float64)
+    except (Exception, SystemExit):
+        logger.debug("%s does not take the fixed texts in another order", name, exc_info=True)
+        return
+    if kept.shape != documents.shape or single.shape != documents[:1].shape:
+        return
+    pairs = [(reverse[::-1], documents), (kept, reverse), (single, documents[alone : alone + 1])]
+    apart = max(largest_distance(*pair) for pair in pairs)
+    if apart > LARGEST:
+        raise ModelError(
+            f"{name} gives a text another vector in another call, with other texts or in another order (relative"
+            f" distance up to {apart:.2g}). Remedy: return new arrays in the order of the texts, each vector computed"
+            " from its own text without chance (model.eval())"
+        )
+    others = np.where(np.eye(len(similar), dtype=bool), np.nan, similar)
+    if (similar.diagonal() < np.nanmin(others, axis=1)).all():
+        raise ModelError(
+            f"{name}: its similarity is lowest between a text and itself, so it is a distance. Remedy: return higher"
+            " numbers for more similar texts, such as the negative distance"
+        )
+    reads_ends = not max_tokens.isdigit() or int(max_tokens) >= _SHORTEST_LIMIT
+    constant = largest_distance(documents[:1], documents[-1:]) <= _SAME
+    if reads_ends and not constant and len(ends) == 2 and largest_distance(ends[:1], ends[1:]) <= _SAME:
+        raise ModelError(
+            f"{name} gives two texts of 50 words that differ in their last sentence the same vector: it does not read"
+            " whole texts. Remedy: raise the limit of tokens of the model or its server"
+        )
 
 
 class Canaries:
@@ -257,6 +311,7 @@ class Canaries:
             if has_store and (stored := _vectors(encoder, self._options)) is not None:
                 place, why = f"in the store {encoder.store.path}", "the store was filled by other weights or elsewhere"
                 _judge(encoder, fresh, stored, tolerance, tolerance, place, why)
+            _check_company(wrapped, fresh, self._options, model_facts(wrapped)["max_tokens"])
 
 
 def encoders(model: Any) -> list[Any]:

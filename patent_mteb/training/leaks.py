@@ -41,6 +41,7 @@ from patent_mteb.files import read_batches
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Patent
+from patent_mteb.patents.scripts import HAS_UNSPACED, UNSPACED, words_and_pieces
 from patent_mteb.patents.text import plain_lines
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.readers.columns import EMPTY
@@ -68,15 +69,9 @@ _FEWEST_SHARED = ceil(FEWEST * min(LEAST) + sqrt(FEWEST))
 _SHORTEST = 5
 """Minimum words of a compared text: a title such as "Display device" does not identify a patent."""
 
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
-    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"  # kana, Han, Hangul
-)
-
-_CHARACTERS = re.compile(f"[{_UNSPACED}]")
-_GAP = re.compile(rf"(?<=[{_UNSPACED}])\W+(?=[{_UNSPACED}])")
+_GAP = re.compile(rf"(?<=[{UNSPACED}])\W+(?=[{UNSPACED}])")
 _WORD = re.compile(r"\w+")
-_WORD_OR_RUN = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+")
+_WORD_OR_RUN = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+")
 _LINE_BREAK_HYPHEN = re.compile(r"[-\u00ad\u2010\u2011](?<=[^\W\d_].)\s+(?=[^\W\d_])")
 _MARKS = re.compile("[\u0300-\u036f\u061c\ufe00-\ufe0f]")
 
@@ -101,7 +96,7 @@ def normal_form(text: str) -> str:
         text = _MARKS.sub("", unicodedata.normalize("NFKD", text))
         text = unicodedata.normalize("NFC", text).casefold()
         text = _LOOKS_LATIN.sub(lambda letter: _LATIN[letter[0]], text)
-        if _CHARACTERS.search(text):
+        if HAS_UNSPACED.search(text):
             text = _GAP.sub("", _FORMULAS.sub("", text))
     return text.casefold().replace("ae", "a").replace("oe", "o").replace("ue", "u")
 
@@ -140,13 +135,7 @@ def _hashed(word: str) -> int:
 
 def _words(text: str) -> list[str]:
     """Split a normal form into words, and scripts without blanks into overlapping pieces of three characters."""
-    if not _CHARACTERS.search(text):
-        return _WORD.findall(text)
-    words: list[str] = []
-    for run in _WORD_OR_RUN.findall(text):
-        starts = range(max(1, len(run) - 2)) if _CHARACTERS.match(run) else ()
-        words += [run[start : start + 3] for start in starts] or [run]
-    return words
+    return words_and_pieces(text, 3, _WORD_OR_RUN) if HAS_UNSPACED.search(text) else _WORD.findall(text)
 
 
 def shingles(text: str) -> NDArray[np.uint32]:

@@ -31,18 +31,18 @@ def checkpoint(tmp_path_factory):
 
 
 class Drifting(HashEncoder):
-    """Every call adds ``step`` times a fixed random vector more to the one before."""
+    """Every call after the ``first`` ones adds ``step`` times another random vector."""
 
-    def __init__(self, step, name="tests/drifting"):
+    def __init__(self, step, first=0, name="tests/drifting"):
         super().__init__(name)
-        self.step, self.calls = step, 0
+        self.step, self.first, self.calls = step, first, 0
 
     def encode(self, inputs, **kwargs):
         found = super().encode(inputs, **kwargs)
         aside = np.random.default_rng(self.calls).standard_normal(found.shape).astype(np.float32)
         aside *= np.linalg.norm(found, axis=1, keepdims=True) / np.linalg.norm(aside, axis=1, keepdims=True)
         self.calls += 1
-        return found + np.float32(self.step) * aside
+        return found + np.float32(self.step * (self.calls > self.first)) * aside
 
 
 def test_distances_are_those_of_numpy():
@@ -67,7 +67,7 @@ def test_the_texts_differ_in_length_and_script():
 
 @pytest.mark.parametrize(("step", "found"), [(1e-5, "nothing"), (0.02, "warning"), (0.5, "error")])
 def test_a_model_that_is_not_deterministic(caplog, step, found):
-    watched = Canaries(Drifting(step))
+    watched = Canaries(Drifting(step, first=5))  # the calls of the first look
     watched.look()
     with caplog.at_level(logging.WARNING, "patent_mteb"):
         if found == "error":
@@ -78,6 +78,113 @@ def test_a_model_that_is_not_deterministic(caplog, step, found):
         else:
             watched.look()
     assert ("does not quite give the vectors" in caplog.text) == (found == "warning")
+
+
+class Company(HashEncoder):
+    """An encoder with a fault that only shows in what it returns for several texts, or for several calls."""
+
+    def __init__(self, fault):
+        super().__init__("tests/company")
+        self.fault, self.calls, self.buffer = fault, 0, np.zeros((64, 256), np.float32)
+
+    def encode(self, inputs, **kwargs):
+        texts = [text for batch in inputs for text in batch["text"]]
+        self.calls += 1
+        return self.fault(self, texts, np.stack([self.vector(text) for text in texts]))
+
+
+def in_the_buffer(model, texts, found):
+    model.buffer[: len(found), : found.shape[1]] = found
+    return model.buffer[: len(found), : found.shape[1]]
+
+
+def words_of(model, texts, read):
+    return np.stack([sum(model.vector(word) for word in read(text.split())) for text in texts])
+
+
+FAULTS = {
+    "sorted, shortest first": lambda model, texts, found: found[np.argsort([len(text) for text in texts])],
+    "sorted, longest first": lambda model, texts, found: found[np.argsort([-len(text) for text in texts])],
+    "sorted by the alphabet": lambda model, texts, found: found[np.argsort(texts)],
+    "reversed": lambda model, texts, found: found[::-1],
+    "rotated": lambda model, texts, found: np.roll(found, 1, axis=0),
+    "shuffled": lambda model, texts, found: np.random.default_rng(model.calls).permutation(found),
+    "mean of the call": lambda model, texts, found: found - found.mean(axis=0),
+    "whitened by the call": lambda model, texts, found: (found - found.mean(axis=0)) / (found.std(axis=0) + 1e-6),
+    "length of the call": lambda model, texts, found: found / np.abs(found).max(),
+    "place in the call": lambda model, texts, found: found + 0.2 * np.arange(len(found))[:, None],
+    "neighbour": lambda model, texts, found: found + np.roll(found, 1, axis=0),
+    "the longest text pads": lambda model, texts, found: found * np.log(max(map(len, texts))),
+    "number of the call": lambda model, texts, found: np.roll(found, model.calls, axis=1),
+    "dropout": lambda model, texts, found: found * (np.random.default_rng(model.calls).random(found.shape) > 0.1),
+    "size of the call": lambda model, texts, found: found + len(found) / 8,
+    "a buffer that the next call overwrites": lambda model, texts, found: in_the_buffer(model, texts, found),
+    "five words": lambda model, texts, found: words_of(model, texts, lambda words: words[:5]),
+    "30 words": lambda model, texts, found: words_of(model, texts, lambda words: words[:30]),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_vectors_that_depend_on_other_texts_or_on_a_beginning_are_refused(fault):
+    with pytest.raises(ModelError, match=r"tests/company gives (a text another vector|two texts)"):
+        Canaries(Company(FAULTS[fault])).look()
+
+
+@pytest.mark.parametrize("distance", [lambda cosine: 1 - cosine, lambda cosine: np.sqrt(2 - 2 * cosine), np.negative])
+def test_a_similarity_that_is_a_distance_is_refused(distance):
+    class Distance(HashEncoder):
+        def similarity(self, ours, theirs):
+            ours, theirs = (np.asarray(one) / np.linalg.norm(one, axis=1, keepdims=True) for one in (ours, theirs))
+            return distance(np.clip(ours @ theirs.T, -1, 1))
+
+    with pytest.raises(ModelError, match="it is a distance"):
+        Canaries(Distance()).look()
+
+
+HONEST = {
+    "a buffer, copied": lambda model, texts, found: in_the_buffer(model, texts, found).copy(),
+    "float16": lambda model, texts, found: found.astype(np.float16),
+    "bfloat16": lambda model, texts, found: torch.as_tensor(found).bfloat16(),
+    "noise of bfloat16": lambda model, texts, found: found * (1 + 0.01 * ((model.calls + len(texts)) % 3)),
+    "noise of float32": lambda model, texts, found: found * np.float32(1 + 1e-6 * len(texts)),
+    "int8": lambda model, texts, found: np.round(found * 40).astype(np.int8),
+    "binary": lambda model, texts, found: np.where(found > 0, 1, -1).astype(np.int8),
+    "lengths of the text": lambda model, texts, found: found * np.array([[1 + len(text) % 7] for text in texts]),
+    "a gradient": lambda model, texts, found: torch.as_tensor(found).requires_grad_(),
+    "not contiguous": lambda model, texts, found: np.repeat(found, 2, axis=1)[:, ::2],
+    "half negative": lambda model, texts, found: found - np.float32(found.dtype.itemsize),
+    "bag of words": lambda model, texts, found: words_of(model, texts, lambda words: words),
+    "60 words": lambda model, texts, found: words_of(model, texts, lambda words: words[:60]),
+    "last words": lambda model, texts, found: words_of(model, texts, lambda words: words[-5:]),
+    "constant": lambda model, texts, found: np.ones_like(found),  # the task warns of it
+    "zero for short texts": lambda model, texts, found: found * np.array([[len(text) > 12] for text in texts]),
+}
+
+
+@pytest.mark.parametrize("form", HONEST)
+def test_honest_vectors_are_accepted(form):
+    Canaries(Company(HONEST[form])).look()
+
+
+@pytest.mark.parametrize("similarity", [lambda a, b: a @ b.T, lambda a, b: -np.linalg.norm(a[:, None] - b, axis=2)])
+def test_honest_similarities_are_accepted(similarity):
+    class Similar(HashEncoder):
+        def vector(self, text):
+            return super().vector(text) * (1 + len(text) % 7)  # of other lengths
+
+        def similarity(self, ours, theirs):
+            return similarity(np.asarray(ours), np.asarray(theirs))
+
+    Canaries(Similar()).look()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [None, 16])
+def test_checkpoints_in_any_number_type_and_batch_are_accepted(checkpoint, limit):
+    for dtype in ("float32", "bfloat16", "float16", "bfloat16-autocast"):
+        model = load(str(checkpoint), precision=dtype, max_tokens=limit)
+        for options in ({}, {"batch_size": 1}, {"batch_size": 3}):
+            Canaries(model, options).look()
 
 
 def test_a_noisy_model_is_found_at_the_start_of_its_first_run(tmp_path):
@@ -155,7 +262,7 @@ def test_a_steady_run_has_no_doubt(tmp_path):
 
 
 def test_encoders_inside_other_systems_are_watched():
-    for made in (Hybrid(bm25("dapfam"), Drifting(0.5)), Truncated(Drifting(0.5), 8)):
+    for made in (Hybrid(bm25("dapfam"), Drifting(0.5, first=5)), Truncated(Drifting(0.5, first=5), 8)):
         watched = Canaries(made)
         watched.look()
         with pytest.raises(ModelError, match="tests/drifting"):
