@@ -71,6 +71,9 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield partial
         _replace(partial, path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk names no file
+        raise
     finally:
         partial.unlink(missing_ok=True)
 
@@ -430,6 +433,8 @@ def _reading(path: Path) -> Iterator[None]:
     _exists(path)
     try:
         yield
+    except MemoryError:  # Arrow's is an ArrowException too
+        raise
     except PermissionError:
         with readable(path):
             raise
