@@ -175,6 +175,36 @@ def parsed_json(text: str, path: Path, row: int | None, remedy: str) -> Any:
     return document
 
 
+_JSON = {str: "a text", int: "an integer", dict: "an object", list: "a list"}
+
+
+def check_shape(value: Any, shape: Any, path: Path, remedy: str, name: str = "the document") -> None:
+    """Refuse a JSON value that is not of a shape.
+
+    Args:
+        value: the value.
+        shape: a type; ``[shape]`` of the items of a list; or ``{key: shape}`` of an object that has these keys, where
+            the key ``*`` is for all others. An object may have more keys.
+        path: the file.
+        remedy: an instruction for its user.
+        name: the value in the message.
+    """
+    actual, expected = type(value), shape if isinstance(shape, type) else type(shape)
+    if actual is not expected:  # a bool is not an integer
+        found = "null" if value is None else f"a {actual.__name__}"
+        raise DataError(f"{name} is {found} where {_JSON[expected]} is expected", path=path, remedy=remedy)
+    if isinstance(shape, list):
+        for number, one in enumerate(value, start=1):
+            check_shape(one, shape[0], path, remedy, f"item {number} of {name}")
+    elif isinstance(shape, dict):
+        others = dict.fromkeys(value, shape["*"]) if "*" in shape else {}
+        for key, inner in {**others, **shape}.items():
+            if key != "*" and key not in value:
+                raise DataError(f"{name} has no '{key}'", path=path, remedy=remedy)
+            if key in value:
+                check_shape(value[key], inner, path, remedy, f"'{key}'")
+
+
 def check_columns(table: pa.Table, columns: Mapping[str, pa.DataType] | Iterable[str], path: Path) -> None:
     """Check the columns of a table from ``path``, as :func:`patent_mteb.files.read_parquet` does."""
     types = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns)

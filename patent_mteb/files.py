@@ -71,6 +71,9 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield partial
         _replace(partial, path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk names no file
+        raise
     finally:
         partial.unlink(missing_ok=True)
 
@@ -349,7 +352,7 @@ class _Unpacked(io.RawIOBase):
 
 def open_binary(path: Path) -> IO[bytes]:
     """Open a file for reading; ``.gz`` is unpacked."""
-    return io.BufferedReader(_Unpacked(path), _BUFFER) if path.suffix == ".gz" else path.open("rb")
+    return io.BufferedReader(_Unpacked(path), _BUFFER) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -430,6 +433,8 @@ def _reading(path: Path) -> Iterator[None]:
     _exists(path)
     try:
         yield
+    except MemoryError:  # Arrow's is an ArrowException too
+        raise
     except PermissionError:
         with readable(path):
             raise
@@ -449,6 +454,36 @@ def read_batches(path: Path, columns: Sequence[str] | None = None, rows: int = _
             yield table
 
 
+ARROW_STARTS = (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")
+"""First bytes of Parquet, of Arrow's files (Feather) and of its streams (Arrow's format, "IPC Streaming Format")."""
+
+
+def read_arrow(path: Path) -> Iterator[tuple[int, pa.Table]]:
+    """Yield the tables of a Parquet file, or of a file or stream of Arrow, each with the number of rows before it."""
+    with _reading(path), path.open("rb") as stream:
+        start = stream.read(len(ARROW_STARTS[1]))
+    if start.startswith(ARROW_STARTS[0]):
+        tables = read_batches(path)
+    else:
+        tables = _arrow_batches(path, pa.ipc.open_file if start == ARROW_STARTS[1] else pa.ipc.open_stream)
+    before = 0
+    for table in tables:
+        yield before, table
+        before += table.num_rows
+
+
+def _arrow_batches(path: Path, opened: Any) -> Iterator[pa.Table]:
+    with _reading(path), pa.memory_map(str(path)) as source, opened(source) as found:
+        batches = found if hasattr(found, "__iter__") else map(found.get_batch, range(found.num_record_batches))
+        before = 0
+        for batch in batches:
+            for first in range(0, batch.num_rows, _TEXTS_AT_ONCE):
+                table = pa.Table.from_batches([batch.slice(first, _TEXTS_AT_ONCE)])
+                _refuse_bad_text(table, path, before)
+                before += table.num_rows
+                yield table
+
+
 def _refuse_bad_text(table: pa.Table, path: Path, before: int = 0) -> None:
     """Refuse invalid UTF-8, which Arrow accepts and Python does not, in a table after ``before`` rows."""
     for name in table.column_names:
@@ -466,7 +501,8 @@ def _refuse_bad_text(table: pa.Table, path: Path, before: int = 0) -> None:
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:
-    return DataError(f"not a readable parquet file ({error})", path=path, remedy="write or download the file again")
+    form = path.suffix.lower().lstrip(".") or "parquet"
+    return DataError(f"not a readable {form} file ({error})", path=path, remedy="write or download the file again")
 
 
 def read_keyed(
@@ -489,7 +525,7 @@ def table_rows(table: pa.Table | None) -> dict[str, dict[str, Any]]:
 
 def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the numbered rows of a parquet table or of JSON lines, from 1."""
-    if path.suffix != ".parquet":
+    if path.suffix.lower() != ".parquet":
         yield from json_lines(path)
         return
     before = 0

@@ -8,6 +8,7 @@ the arguments. They import the library when they are called, so ``patent-mteb --
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import importlib
 import importlib.util
@@ -66,6 +67,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
+        if message := _of_the_machine(error):
+            common.finish(command, 2, "DataError", message)
+            common.warn(Text("patent-mteb:", style="bold red"), message)
+            return 2
         message = _unexpected(command, error)
         common.finish(command, 1, type(error).__name__, message)
         if session.debug:
@@ -101,6 +106,32 @@ def include(file: Path) -> None:
 def execute(function: Callable[..., Any], bound: BoundArguments) -> int:
     """Call a command and return its exit status."""
     return function(*bound.args, **bound.kwargs) or 0
+
+
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some disk space, or raise the limit, and repeat"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "check the permissions, or name another folder"),
+    **dict.fromkeys((errno.ELOOP, errno.EEXIST, errno.ENOTDIR), "correct the link or the path, or name another folder"),
+    **dict.fromkeys((errno.ENAMETOOLONG, errno.EINVAL), "choose a shorter name, of other characters"),
+    **dict.fromkeys((errno.EIO, errno.ESTALE), "check the disk, and repeat"),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "raise the limit of open files (ulimit -n)"),
+}
+
+
+def _of_the_machine(error: Exception) -> str:
+    """An error of the machine in a sentence: its disk, its memory, its folders; empty for any other error."""
+    if isinstance(error, MemoryError):
+        remedy = "close other programs, raise the limit (ulimit -v), or give fewer records"
+        return f"the memory is not sufficient ({error or 'no more can be had'}). Remedy: {remedy}."
+    if not isinstance(error, OSError):
+        return ""
+    try:
+        Path.cwd()
+    except OSError:
+        return "the working folder does not exist any more. Remedy: change to another one, and repeat."
+    remedy = _REMEDIES.get(error.errno or 0, "")
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}. Remedy: {remedy}." if remedy else ""
 
 
 def _unexpected(command: str, error: Exception) -> str:

@@ -17,7 +17,7 @@ Function = TypeVar("Function", bound=Callable[..., int | None])
 
 _IN_GROUPS = {
     "": "try list run report reproduce geometry train contamination doctor",
-    "data": "import inspect build validate summarise",
+    "data": "import inspect build validate summarise forget",
     "runs": "candidates score fuse sweep",
     "store": "encode info verify prune merge",
     "models": "verify",
@@ -32,7 +32,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 _NAMES: dict[Callable[..., Any], str] = {}
 
 RENAMED = {
-    **{name: f"{group} {name}" for group in ("data", "runs") for name in _IN_GROUPS[group].split()},
+    **{name: f"data {name}" for name in ("import", "inspect", "build", "validate", "summarise")},
+    **{name: f"runs {name}" for name in _IN_GROUPS["runs"].split()},
     "encode": "store encode",
     "beir": "publish beir",
     "upstream": "publish mteb",
@@ -61,7 +62,7 @@ app = App(
 )
 _GROUPS = Group("Groups of commands", sort_key=1)
 _HELP_OF_GROUPS = {
-    "data": "Make benchmarks from patents: import, inspect, build, validate.",
+    "data": "Make benchmarks from patents: import, inspect, build, validate, forget.",
     "runs": "Work with rankings: candidates, score, fuse, sweep.",
     "store": "Fill, look at, check and merge the embedding store.",
     "models": "Check registered models against their files: verify.",

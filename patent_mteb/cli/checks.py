@@ -16,6 +16,9 @@ from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
     from patent_mteb.training.leaks import LeakRecord, MeasuredSet
+    from patent_mteb.training.training_data import TrainingData
+
+_COLUMNS = 20  # of training data that are printed
 
 
 @command(
@@ -38,7 +41,8 @@ def contamination(
     """Find publications of training data in test sets: by number, family, application and text.
 
     Args:
-        what: Records, a table or a folder of texts (parquet, JSON lines), or a model, whose declared data are listed.
+        what: Records, a table or a folder of texts (Parquet, Arrow, JSON, CSV and others), or a model, whose declared
+            data are listed.
         index: Check against these leak indexes instead of the test sets on this machine.
         write: Write a leak index, which contains no texts, of the test sets on this machine.
     """
@@ -47,19 +51,53 @@ def contamination(
     from patent_mteb.models.loading import training_record
 
     assert what is not None
-    path = Path(what)
-    is_data = path.is_file() or (
-        path.is_dir() and not (path / "config.json").is_file() and not (path / "modules.json").is_file()
-    )
-    if not is_data:
-        return _declared(what, training_record(path) if path.is_dir() else None)
-    from patent_mteb.training.contamination import read_indexes, training_items
+    from patent_mteb.training.contamination import read_indexes
     from patent_mteb.training.leaks import check_items
+    from patent_mteb.training.training_data import TrainingData
 
-    sets, absent = (read_indexes(index), []) if index else _registered("checked", ", or give --index DIR")
-    _, record = check_items(training_items(path), {}, sets, absent)
-    _show(record)
+    path = Path(what)
+    stored = None if index is None else read_indexes(index)
+    if not (path.is_file() or (path.is_dir() and not _is_model(path))):
+        names = None if stored is None else [one.name for one in stored]
+        return _declared(what, training_record(path) if path.is_dir() else None, names)
+    sets, absent = (stored, []) if stored is not None else _registered("checked", ", or give --index DIR")
+    data = TrainingData(path)
+    _, record = check_items(data.items(), {}, sets, absent)
+    if record.checked:
+        _show_read(data)
+        _show(record)
+    if not record.checked or (index and record.unreadable):
+        first = next(iter(record.unreadable.values()), "there is none").partition(". Remedy: ")[0]
+        remedy = "correct or remove them, or write the leak indexes again"
+        raise DataError(f"{len(record.unreadable)} test sets could not be checked: {first}", path=index, remedy=remedy)
     return 1 if record.leaking else 0
+
+
+def _is_model(folder: Path) -> bool:
+    """Whether a folder is a checkpoint; a data set may have a ``config.json`` too."""
+    weights = ("*.safetensors", "*.bin", "*.pt", "*.onnx")
+    return (folder / "modules.json").is_file() or (
+        (folder / "config.json").is_file() and any(any(folder.glob(one)) for one in weights)
+    )
+
+
+def _show_read(data: TrainingData) -> None:
+    """Print the columns and files of training data, and the files that were not read."""
+    from patent_mteb.training.training_data import COMPARED
+
+    columns = sorted(data.columns.items(), key=lambda one: -sum(one[1][what] for what in COMPARED))
+    counts = (*COMPARED, "short", "other")
+    rows = [(name, *(found[what] for what in counts)) for name, found in columns[:_COLUMNS]]
+    common.show(("column", *counts), rows, right=counts)
+    if len(columns) > _COLUMNS:
+        common.say(f"{len(columns) - _COLUMNS} further columns were read, with fewer texts and numbers")
+    common.say(f"{data.rows.total():,} rows of {len(data.rows)} files were read; {data.unread}")
+    if bare := sum(found["without office"] for _, found in columns):
+        common.say(f"{bare} numbers name no patent office: only a test set with the very same ids can hold them")
+    if any(found["short"] + found["other"] for _, found in columns):
+        common.say(
+            "not compared: short texts (fewer than five words), other values (integers, pictures and other bytes)"
+        )
 
 
 def _registered(purpose: str, other: str = "") -> tuple[list[MeasuredSet], list[str]]:
@@ -105,10 +143,12 @@ def _write(folder: Path) -> int:
     return 0 if written else 1
 
 
-def _declared(name: str, record: dict[str, object] | None) -> int:
-    """Print what a model's training data are known to contain."""
+def _declared(name: str, record: dict[str, Any] | None, only: Sequence[str] | None) -> int:
+    """Print what a model's training data are known to contain; ``only`` are the test sets of leak indexes."""
     if record is not None:
-        common.say(f"leak check of its training: {record['contamination']}")
+        common.say(f"leak check of its training: {record.get('contamination', 'not recorded')}")
+        if missing := [one for one in only or () if one not in (record.get("leaks") or {}).get("checked", ())]:
+            common.say(f"{len(missing)} test sets of the index were not checked in its training: {', '.join(missing)}")
         return 0
     from patent_mteb.models.loading import find_meta
     from patent_mteb.tasks.catalogue import benchmarks
@@ -117,10 +157,16 @@ def _declared(name: str, record: dict[str, object] | None) -> int:
     if stated is None:
         common.say(f"{name} does not state its training data")
         return 0
-    known = {task.metadata.name: one.name for one in benchmarks() for task in one.task_classes}
+    known = {
+        task.metadata.name: one.name
+        for one in benchmarks()
+        for task in one.task_classes
+        if only is None or task.data.key in only
+    }
     seen = sorted(task for task in stated if task in known)
+    where = "patents here" if only is None else f"the {len(only)} test sets of the index"
     common.show(("task in the training data", "benchmark"), [(task, known[task]) for task in seen])
-    common.say(f"{name} states {len(stated)} data sets, {len(seen)} of them tasks of patents here")
+    common.say(f"{name} states {len(stated)} data sets, {len(seen)} of them tasks of {where}")
     return 1 if seen else 0
 
 

@@ -556,3 +556,12 @@ def _chosen(patents: Sequence[Patent], root: Path | None) -> Sequence[Patent]:
             remedy="name their records",
         )
     return only(patents, lambda patent: patent.publication_number in wanted)
+
+
+@command("data forget", "patent-mteb data forget")
+def forget(*, session: Session = SESSION) -> None:
+    """Remove the copies of lists that were read at an address (https://, s3://, gs://) from the cache."""
+    from patent_mteb.readers import remote
+
+    number, size = remote.forget()
+    common.say(f"{number} files removed ({size / 1e6:,.1f} MB)")

@@ -54,7 +54,7 @@ def trial(
         map: Column map of your list (docs/own-patents.md).
     """
     from patent_mteb.readers.records_directory import read_accounts
-    from patent_mteb.readers.remote import local_files
+    from patent_mteb.readers.remote import local_files, without_secrets
     from patent_mteb.recipes import dataset
 
     if session.level < 3:  # the lines below say enough
@@ -69,7 +69,7 @@ def trial(
         raise DataError(
             f"the folder belongs to another list, {others[0]}", path=folder, remedy="name another with --out"
         )
-    common.say(f"1 of 4: read {list}")
+    common.say(f"1 of 4: read {without_secrets(list)}")
     status = steps.run("data", "import", list, "--out", records, *(("--map", map) if map else ()), shown=True)
     common.say("2 of 4: choose what to measure, and build its tables")
     recipe, settings, task = _chosen(file, folder, records, data, name)
@@ -103,9 +103,11 @@ class Steps:
 
     def run(self, *words: object, shown: bool = False, done: bool = False, **environment: object) -> int:
         """Run a command unless it is done; without ``shown`` print its warnings only."""
+        from patent_mteb.readers.remote import without_secrets
+
         given = [str(word) for word in words]
         variables = [f"{name}={shlex.quote(str(value))}" for name, value in environment.items()]
-        self.lines.append(" ".join([*variables, "patent-mteb", shlex.join(given)]))
+        self.lines.append(" ".join([*variables, "patent-mteb", shlex.join(map(without_secrets, given))]))
         if done:
             return 0
         function, bound = app.parse([*given, *self._messages])

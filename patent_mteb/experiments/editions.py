@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 import pyarrow
 
 from patent_mteb import recipes
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, check_shape
 from patent_mteb.experiments import datasheet
 from patent_mteb.files import (
     file_hash,
@@ -70,8 +70,14 @@ _Record = TypeVar("_Record")
 _Row = tuple[str, ...]
 _TEXTS = ("part", "id", "texts", "public", "priority", "family")
 _JUDGEMENTS = ("part", "query", "document", "grade")
-_GROUPS = ("rules", "tables", "notes")
 _SCHEMA = 3
+_HEAD = {
+    **dict.fromkeys(("edition", "recipe", "window", "licence"), str),
+    "rules": {"*": str},
+    "tables": {"*": str},
+    "notes": dict,
+}
+"""The shape of ``edition.json``."""
 OMITTED = "(text omitted)"
 _TEXT_PARTS = {f"{kind.lower()} in {one}": text_folder(kind, one) for kind in KINDS for one in LANGUAGES}
 _PARTS = {"documents": "", "claims": layout.CLAIMS, "passages": layout.PASSAGES, **_TEXT_PARTS}
@@ -345,10 +351,15 @@ def _judgements(folder: Path) -> Iterator[_Row]:
 def _read(folder: Path) -> _Manifest:
     path = folder / "edition.json"
     head = load_json(path)
-    known = isinstance(head, dict) and head.get("schema") == _SCHEMA
-    if not known or any(not isinstance(head.get(one), dict) for one in _GROUPS):
-        remedy = "name the folder 'manifest' of an edition; of a newer version: upgrade patent-mteb"
+    remedy = "name the folder 'manifest' of an edition; of a newer version: upgrade patent-mteb"
+    if not isinstance(head, dict) or head.get("schema") != _SCHEMA:
         raise DataError("this is not the manifest of an edition", path=path, remedy=remedy)
+    try:
+        check_shape(head, _HEAD, path, remedy)
+    except DataError as error:
+        raise DataError(f"this is not the manifest of an edition: {error.problem}", path=path, remedy=remedy) from error
+    if head["recipe"] not in recipes.OPEN_RECIPES:
+        raise DataError(f"'{head['recipe']}' is not a recipe of editions", path=path, remedy=remedy)
     return _Manifest(
         head,
         DiskList(sorted_on_disk(_rows(folder / "texts.tsv", _TEXTS))),
@@ -405,9 +416,12 @@ def _row_differences(
         ((row[:end], "there", row[end:]) for row in theirs), ((row[:end], "here", row[end:]) for row in ours)
     )
     for (part, *ids), found in groupby(rows, key=itemgetter(0)):
-        values = {where: cells for _, where, cells in found}
+        rows_of = [(where, cells) for _, where, cells in found]
+        values, numbers = dict(rows_of), Counter(where for where, _ in rows_of)
         name = f"{what}{_SINGULAR.get(part, part)} {' for '.join(reversed(ids))}"
-        if "here" not in values:
+        if max(numbers.values()) > 1:
+            yield f"{name}: {numbers['there']} rows in the manifest, {numbers['here']} here"
+        elif "here" not in values:
             yield f"{name}: missing here"
         elif "there" not in values:
             yield f"{name}: not in the manifest"

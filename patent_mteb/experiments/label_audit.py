@@ -87,10 +87,12 @@ def _action(path: Path, records: Mapping[str, Mapping[str, Any]]) -> Action:
             parents[number] = [parent] if (parent := int(claim["parentClaim"])) > 0 else []
             for reason in claim["reasons"] if claim["isReject"] else ():
                 for cited in reason["citedPatents"]:
-                    key = (number, document_key(cited["patentNum"]))
+                    if not isinstance(named := cited["patentNum"], str | int):
+                        raise TypeError(f"patentNum is {named!r}")
+                    key = (number, document_key(str(named)))
                     paragraphs.setdefault(key, set()).update(one for one in cited["text"] if isinstance(one, int))
                     sections.setdefault(key, set()).add(str(reason["sectionCode"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"not a parsed office action ({error!r})", path=path, remedy=_REMEDY) from error
     record = records.get(application)
     if record is None:

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -379,6 +380,7 @@ class Relation(_Base):
 SCHEMAS: dict[type, pa.Schema] = {kind: arrow_schema(kind, SCHEMA_VERSION) for kind in (Patent, Citation, Relation)}
 """Arrow schema by type of record. Only the fields without a default are required."""
 
+logger = logging.getLogger(__name__)
 _FORMS = (".parquet", ".jsonl", ".jsonl.gz")
 _IMPORTED = (".csv", ".tsv", ".txt", ".xls", ".xlsx", ".json", ".xml", ".sgml", ".zip")
 _Record = TypeVar("_Record", Patent, Citation, Relation)
@@ -391,7 +393,10 @@ def _parts(path: Path) -> list[Path]:
         raise DataError(problem, path=path, remedy=f"make records of it: patent-mteb data import {path} --out records")
     if not path.is_dir():
         return [path]
-    parts = sorted(part for part in path.iterdir() if not part.name.startswith(".") and part.name.endswith(_FORMS))
+    files = sorted(part for part in path.iterdir() if part.is_file() and not part.name.startswith("."))
+    parts = [part for part in files if part.name.lower().endswith(_FORMS)]
+    if others := [part.name for part in files if part not in parts]:
+        logger.warning("%s: %d files are not read: %s", path, len(others), ", ".join(others[:5]))
     if not parts:
         remedy = f"expected files that end with {', '.join(_FORMS)}"
         raise DataError("the folder contains no table of records", path=path, remedy=remedy)

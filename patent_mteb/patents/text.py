@@ -147,6 +147,14 @@ def _without_boilerplate(lines: Sequence[str]) -> list[str]:
     return cleaned
 
 
+_CONTROL_TOKEN = re.compile(
+    r"\[(?:CLS|SEP|MASK|PAD|UNK)\]"  # BERT, ModernBERT
+    r"|<(?:/?s|cls|sep|mask|pad|unk|bos|eos|extra_id_\d+|(?:start|end)_of_turn)>"  # RoBERTa, XLM-R, T5, Gemma
+    r"|<\|[\w-]+\|>"  # GPT, Qwen, Llama
+)
+"""Tokens that tokenizers read as their own wherever a text has them."""
+
+
 def clean(text: str, *, boilerplate: bool = True) -> str:
     """Return one line of plain text without markup, boilerplate and superfluous white space.
 
@@ -173,6 +181,15 @@ def clean(text: str, *, boilerplate: bool = True) -> str:
     """
     lines = plain_lines(text)
     return " ".join(_without_boilerplate(lines) if boilerplate else lines)
+
+
+def clean_field(text: str, *, boilerplate: bool = True) -> str:
+    """Clean a text of a record, and break control tokens with a blank (``[MASK]`` -> ``[ MASK]``).
+
+    Claims speak of such tokens. Only the views put ``[SEP]`` between sections, later.
+    """
+    text = clean(text, boilerplate=boilerplate)
+    return _CONTROL_TOKEN.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
 
 
 def text_key(*texts: str) -> bytes:
@@ -216,14 +233,14 @@ def clean_patent(patent: Patent) -> Patent:
 
 
 def _clean(patent: Patent) -> Patent:
-    plain = partial(clean, boilerplate=False)
+    plain = partial(clean_field, boilerplate=False)
     claims = (replace(claim, text=plain(claim.text)) for claim in patent.claims)
     return replace(
         patent,
         title=plain(patent.title),
-        abstract=clean(patent.abstract),
+        abstract=clean_field(patent.abstract),
         claims=tuple(claim for claim in claims if claim.text),
-        description=_clean_fields(patent.description, clean),
+        description=_clean_fields(patent.description, clean_field),
         keywords=tuple(keyword for keyword in map(plain, patent.keywords) if keyword),
         expert=_clean_fields(patent.expert, plain),
         summaries=_clean_fields(patent.summaries, plain),

@@ -1,8 +1,18 @@
-"""Input files at an address (``https://``, ``s3://``, ``gs://``, …), which fsspec copies to the cache folder."""
+"""Input files at an address (``https://``, ``s3://``, ``gs://``, …), which fsspec copies to the cache folder.
+
+The copies are private to the user (:func:`forget` removes them). No message and no file holds the user, the password
+or the query of an address: a query may be a signature.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import re
+import shutil
 from collections.abc import Iterator
+from http import HTTPStatus
+from http.client import responses
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,14 +21,27 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import cache_root, read_json, replacing, write_json
 from patent_mteb.identity import digest
 
+logger = logging.getLogger(__name__)
 _STATE = ("size", "ETag", "etag", "LastModified", "last_modified", "updated", "mtime")
 """What file systems say of the state of a file."""
+_PATIENCE = 300.0
+"""Seconds without a byte after which a download ends: aiohttp's default for a whole download."""
+_ADDRESS = re.compile(r"(\w[\w+.-]*://)(\S*@)?([^\s?#]*)([?#]\S*)?")
+_LONGEST_NAME = 150
+"""Bytes of a copy's name. File systems allow 255, and a name in progress is longer."""
+_DENIED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED)
+
+
+def without_secrets(text: str) -> str:
+    """Return a text without the users, passwords and queries of the addresses in it."""
+    return _ADDRESS.sub(lambda found: f"{found[1]}{'…@' * bool(found[2])}{found[3]}{'?…' * bool(found[4])}", text)
 
 
 def local_files(address: str, show_progress: bool = False) -> Iterator[Path]:
     """Yield a path as it is, or the copies of the files at an address; stars match several, in the order of names.
 
-    A file is copied again if its size, tag or date has changed, or if the server says neither tag nor date.
+    A file is copied again if its size, tag or date has changed, or if the server says neither tag nor date. Files of
+    this computer (``file://``) are not copied.
     """
     if "://" not in address:
         yield Path(address)
@@ -26,20 +49,58 @@ def local_files(address: str, show_progress: bool = False) -> Iterator[Path]:
     import fsspec
 
     try:
-        system, path = fsspec.core.url_to_fs(address)
+        system, path = fsspec.core.url_to_fs(address, **_options(address))
         paths = sorted(system.glob(path)) if "*" in path else [path]
         if not paths:
             raise FileNotFoundError(address)
+        is_local = "file" in system.protocol
         for one in paths:
-            yield _copied(system, one, show_progress)
-    except ImportError as error:
-        raise DataError(f"{address} needs another package ({error})", remedy="pip install -e '.[remote]'") from error
-    except FileNotFoundError as error:
-        raise DataError(f"there is no file at {address}", remedy="correct the address") from error
+            yield _existing(Path(one)) if is_local else _copied(system, one, show_progress)
     except Exception as error:  # each file system raises errors of its own
-        reason = str(error) or type(error).__name__
-        remedy = "check your access to it and try again, or download the file and name its path"
-        raise DataError(f"{address} cannot be read ({reason})", remedy=remedy) from error
+        raise _problem(without_secrets(address.replace(" ", "%20")), error) from None  # its context holds the address
+
+
+def _options(address: str) -> dict[str, Any]:
+    """Let a download take as long as bytes arrive: aiohttp ends each after five minutes in total."""
+    if not address.startswith(("http://", "https://")):
+        return {}
+    import aiohttp
+
+    return {"client_kwargs": {"timeout": aiohttp.ClientTimeout(total=None, sock_connect=60, sock_read=_PATIENCE)}}
+
+
+def _existing(path: Path) -> Path:
+    if not path.exists():
+        raise FileNotFoundError(path)
+    return path
+
+
+def _problem(address: str, error: Exception) -> DataError:
+    """Return the error of a file system in words, without secrets."""
+    if isinstance(error, DataError):
+        return error
+    if isinstance(error, ImportError):
+        return DataError(f"{address} needs another package ({error})", remedy="pip install -e '.[remote]'")
+    status = _status(error)
+    if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE) or (status is None and isinstance(error, FileNotFoundError)):
+        return DataError(f"there is no file at {address}", remedy="correct the address")
+    remedy = "check your access to it and try again, or download the file and name its path"
+    if status is None:
+        reason = without_secrets(str(error)) or type(error).__name__
+    else:
+        reason = f"the server answers {status}, {responses.get(status, 'unknown')}"
+        if status in _DENIED:
+            remedy = f"the address needs a password, a token or a newer signature; {remedy}"
+    return DataError(f"{address} cannot be read ({reason})", remedy=remedy)
+
+
+def _status(error: BaseException | None) -> int | None:
+    """Return the status of a server's answer, which fsspec hides behind a FileNotFoundError."""
+    while error is not None:
+        if isinstance(status := getattr(error, "status", None), int):
+            return status
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _copied(system: Any, path: str, show_progress: bool) -> Path:
@@ -47,17 +108,46 @@ def _copied(system: Any, path: str, show_progress: bool) -> Path:
 
     address = system.unstrip_protocol(path)
     folder = cache_root() / "inputs" / digest(address, 16)
-    copy, known = folder / (PurePosixPath(urlsplit(address).path).name or "file"), folder / ".state.json"
+    copy, known = folder / _name(address), folder / ".state.json"
     found = system.info(path)
+    _say_redirect(address, str(found.get("url") or address))
     state = {name: str(found[name]) for name in _STATE if found.get(name)}
     if copy.is_file() and len(state) > 1 and read_json(known) == state:
         return copy
+    for private in (folder.parent, folder):
+        private.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private.chmod(0o700)
     known.unlink(missing_ok=True)
     bar = {"desc": copy.name, "unit": "B", "unit_scale": True, "disable": not show_progress}
     with replacing(copy) as partial:
+        partial.touch(mode=0o600)
         system.get_file(path, str(partial), callback=TqdmCallback(tqdm_kwargs=bar))
-        size = partial.stat().st_size
-        if size != found.get("size", size):
-            raise OSError(f"{size} of {found['size']} bytes arrived")
+        size, expected = partial.stat().st_size, found.get("size")
+        if expected is not None and size != expected:
+            raise OSError(f"{size} of {expected} bytes arrived")
     write_json(known, state)
     return copy
+
+
+def _name(address: str) -> str:
+    """The name of a copy: that of the file, which a long name only begins."""
+    name = PurePosixPath(urlsplit(address).path).name.lstrip(".") or "file"
+    if len(name.encode()) <= _LONGEST_NAME:
+        return name
+    return f"{digest(name, 16)}{''.join(PurePosixPath(name).suffixes[-2:])[-16:]}"
+
+
+def _say_redirect(asked: str, answered: str) -> None:
+    hosts = [urlsplit(one).hostname for one in (asked, answered)]
+    if hosts[0] != hosts[1]:
+        logger.warning("%s is answered by another server, %s", without_secrets(asked), hosts[1])
+
+
+def forget() -> tuple[int, int]:
+    """Remove all copies of files at addresses; return their number and their bytes."""
+    folder = cache_root() / "inputs"
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != ".state.json"]
+    size = sum(path.stat().st_size for path in files)
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(folder)
+    return len(files), size

@@ -458,6 +458,16 @@ def _is_closed(lines: list[str], delimiter: str) -> bool:
     return True
 
 
+def all_cells(path: Path) -> Iterator[tuple[str, Cells]]:
+    """Yield the rows of every sheet, headers included, with its name; the marks of the first line cut a text."""
+    form, mark = form_of(path), ""
+    if form == "text":
+        first = next((line for _, line in lines_of(path) if line.strip()), "")
+        mark = max(_DELIMITERS, key=first.count)
+    for name in _book_of(path, form, mark, _HEAD).heads:
+        yield from ((name, cells) for cells in _lines_of(path, name, form, mark))
+
+
 def _delimiter(path: Path, wanted: Callable[[str], bool]) -> str:
     def score(mark: str) -> tuple[int, int]:
         (head,) = _book_of(path, "text", mark, _HEAD).heads.values()

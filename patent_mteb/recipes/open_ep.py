@@ -41,7 +41,7 @@ from patent_mteb.patents.claims import claims_text
 from patent_mteb.patents.families import by_age
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.text import clean
+from patent_mteb.patents.text import clean_field
 from patent_mteb.patents.text_columns import Rows, coded, values_of
 from patent_mteb.recipes import AS_GIVEN, open_us
 from patent_mteb.recipes import open_layout as layout
@@ -69,7 +69,7 @@ def texts_of(patent: Patent, kind: str) -> Iterator[tuple[str, str]]:
         found = [(patent.languages.description, "\n".join(patent.description.lines()))]
         found += [(one.language, one.description) for one in patent.translations]
     for language, text in found:
-        if words := clean(text, boilerplate=False):
+        if words := clean_field(text, boilerplate=False):
             yield language, words
 
 

@@ -39,7 +39,7 @@ from patent_mteb.patents import views
 from patent_mteb.patents.claims import claim_in_full
 from patent_mteb.patents.corpus import Composed, Texts
 from patent_mteb.patents.records import Patent
-from patent_mteb.patents.text import clean
+from patent_mteb.patents.text import clean_field
 from patent_mteb.patents.text_columns import by_itself
 from patent_mteb.recipes import beir
 from patent_mteb.recipes.beir import MetadataRows
@@ -90,7 +90,7 @@ def numbered_paragraphs(patent: Patent) -> dict[int, str]:
         return {}
     found: dict[int, str] = {}
     for number, line in sorted(zip(patent.paragraphs, lines, strict=True), key=lambda pair: pair[0]):
-        if number and (text := clean(line, boilerplate=False)):
+        if number and (text := clean_field(line, boilerplate=False)):
             found.setdefault(number, text)
     return found
 

@@ -28,7 +28,8 @@ from typing import Any
 from tqdm import tqdm
 
 from patent_mteb.data.loading import DataSet, Source
-from patent_mteb.errors import DataError, readable
+from patent_mteb.errors import DataError, parsed_json, readable
+from patent_mteb.files import LARGEST_RATIO, unpacks_too_far
 from patent_mteb.patents.text import clean
 from patent_mteb.published import citation
 from patent_mteb.readers.values import day, text_in
@@ -87,16 +88,21 @@ def read_applications(source: Source) -> tuple[tuple[dt.date, dict[str, Row]], .
 
 
 def _documents(path: Path, counts: Counter[str]) -> Iterator[dict[str, Any]]:
-    remedy = "download the file again"
+    remedy, size, packed = "download the file again", 0, path.stat().st_size if path.is_file() else 0
     try:
         with readable(path), tarfile.open(path, "r|gz") as archive:
             for member in archive:
+                size += member.size
+                if unpacks_too_far(packed, size):
+                    problem = f"it unpacks to more than {LARGEST_RATIO} times its size with {member.name}: a gzip bomb?"
+                    raise DataError(problem, path=path, remedy=remedy)
                 stream = archive.extractfile(member) if member.name.endswith(".json") else None
                 if stream is None:
                     continue
                 try:
-                    row = json.load(stream)
-                except ValueError:
+                    content = stream.read()
+                    row = parsed_json(content.decode(json.detect_encoding(content)), path, None, remedy)
+                except (ValueError, DataError):  # also nested too deeply, or with half a surrogate pair
                     row = None
                 if isinstance(row, dict):
                     if missing := [name for name in _FIELDS if name not in row]:

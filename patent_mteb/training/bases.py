@@ -23,7 +23,7 @@ from sentence_transformers.sentence_transformer.losses import (
     BatchHardTripletLossDistanceFunction,
     SiameseDistanceMetric,
 )
-from sentence_transformers.sentence_transformer.modules import Dense, Pooling, StaticEmbedding, Transformer
+from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Router, StaticEmbedding, Transformer
 from sentence_transformers.util import is_sentence_transformer_model, load_file_path
 from torch import nn
 
@@ -138,10 +138,18 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return scaled
 
 
+def refuse_asymmetric(model: Any, name: str) -> None:
+    """Refuse a base with other modules for queries than for documents: the losses here encode both sides alike."""
+    if any(isinstance(module, Router) for module in model.modules()):
+        problem = f"the base {name} is asymmetric: it encodes queries and documents by different modules (Router)"
+        raise ModelError(f"{problem}, which no recipe trains. Remedy: choose another base")
+
+
 def load_base(name: str, settings: Settings, recipe: str, device: str | None = None) -> SentenceTransformer:
     """Load the base of a recipe. A bare transformer gets the recipe's pooling, or else mean pooling."""
     bare = not is_sentence_transformer_model(name)
     model: SentenceTransformer = open_model(name, device)
+    refuse_asymmetric(model, name)
     if bare and settings.pooling != "any":
         transformer: Any = model[0]
         pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode=settings.pooling)

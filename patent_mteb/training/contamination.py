@@ -9,26 +9,33 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from patent_mteb.errors import DataError, PatentMTEBError
-from patent_mteb.files import parquet_schema, read_parquet, read_rows, write_parquet
-from patent_mteb.patents.collection import read_collection, table_of
-from patent_mteb.training.leaks import Item, LeakIndex, MeasuredSet, ShingleIndex
+from patent_mteb.errors import DataError, PatentMTEBError, check_columns, check_shape, parsed_json
+from patent_mteb.files import parquet_schema, read_parquet, write_parquet
+from patent_mteb.training.leaks import FIELDS, LeakIndex, MeasuredSet, ShingleIndex
 
 _FORMAT = 1
 _META, _COMMON = b"patent_mteb_leak_index", b"common"
-_COLUMNS = ("number", "application", "families", "keys", "fields", "sizes", "halvings")
-_SHORTEST_TEXT = 40
-"""Characters of a column of texts at least, on average, in a table without publication numbers."""
+_COLUMNS: Mapping[str, pa.DataType] = {
+    "number": pa.uint64(),
+    "application": pa.uint64(),
+    "families": pa.list_(pa.uint64()),
+    "keys": pa.list_(pa.uint32()),
+    "fields": pa.list_(pa.uint8()),
+    "sizes": pa.list_(pa.int64()),
+    "halvings": pa.list_(pa.uint8()),
+}
+_KEY_BITS = 32  # of a shingle's hash
+_REMEDY = "write it again: patent-mteb contamination --write DIR"
 
 
 @dataclass(frozen=True)
@@ -36,9 +43,10 @@ class StoredSet(MeasuredSet):
     """A test set of which only the index is known. Its items are named by the hash of their number."""
 
     path: Path = Path()
+    n_items: int = 0
 
     def index(self, families: Mapping[str, str], common: NDArray[np.uint32] | None = None) -> LeakIndex:
-        table = read_parquet(self.path, _COLUMNS)
+        table = _checked(read_parquet(self.path, _COLUMNS), self)
         columns = {name: table[name].to_pylist() for name in ("number", "application", "families")}
         ids = [f"{number:016x}" for number in columns["number"]]
         stored = np.frombuffer((table.schema.metadata or {})[_COMMON], np.uint32)
@@ -94,56 +102,37 @@ def read_indexes(folder: Path) -> list[StoredSet]:
         )
     found = []
     for path in paths:
-        schema = parquet_schema(path)
-        about = json.loads((schema.metadata or {}).get(_META, b"{}"))
-        if about.get("format") != _FORMAT or not set(_COLUMNS) <= set(schema.names):
-            problem = f"not a leak index of format {_FORMAT}"
-            raise DataError(problem, path=path, remedy="write it again: patent-mteb contamination --write DIR")
-        found.append(StoredSet(str(about["name"]), lambda: iter(()), path))
+        metadata = parquet_schema(path).metadata or {}
+        about = parsed_json(metadata.get(_META, b"{}").decode("utf-8", "replace"), path, None, _REMEDY)
+        if not isinstance(about, dict) or about.get("format") != _FORMAT:
+            raise DataError(f"not a leak index of format {_FORMAT}", path=path, remedy=_REMEDY)
+        check_shape(about, {"name": str, "items": int}, path, _REMEDY)
+        if len(metadata.get(_COMMON, b"?")) % np.dtype(np.uint32).itemsize:
+            raise DataError("the list of common shingles is missing or incomplete", path=path, remedy=_REMEDY)
+        check_columns(parquet_schema(path).empty_table(), _COLUMNS, path)
+        found.append(StoredSet(about["name"], lambda: iter(()), path, about["items"]))
     return found
 
 
-def training_items(data: Path) -> Iterator[Item]:
-    """Yield the publications of records, or the texts of any other table, one item for each text of a row.
-
-    A table of texts is parquet or JSON lines. Its texts are the columns of strings with at least 40 characters on
-    average in the first rows; columns whose names end in ``id`` or ``number`` are read as publication numbers.
-    """
-    if data.is_dir() and table_of(data, "patents") is None:
-        for path in sorted(path for path in data.rglob("*") if path.name.endswith((".parquet", ".jsonl", ".jsonl.gz"))):
-            yield from training_items(path)
-        return
-    if data.is_dir() or "publication_number" in _columns(data):
-        yield from map(Item.of, read_collection(data, definition="joined").patents)
-        return
-    texts, numbers = _text_columns(data)
-    for row, line in read_rows(data):
-        for column in texts:
-            if text := line.get(column):
-                yield Item(f"{data.name}, row {row}, {column}", "", str(text))
-        for column in numbers:
-            if number := str(line.get(column) or ""):
-                yield Item(number, "", "")
-
-
-def _columns(path: Path) -> Sequence[str]:
-    if path.suffix == ".parquet":
-        return list(parquet_schema(path).names)
-    return list(dict.fromkeys(name for line in _first(path) for name in line))
-
-
-def _first(path: Path) -> list[dict[str, Any]]:
-    return [line for _, line in islice(read_rows(path), 100)]
-
-
-def _text_columns(path: Path) -> tuple[list[str], list[str]]:
-    rows = _first(path)
-    values = {name: [one for row in rows if isinstance(one := row.get(name), str)] for name in _columns(path)}
-    texts = [name for name, found in values.items() if found and sum(map(len, found)) >= _SHORTEST_TEXT * len(found)]
-    numbers = [name for name in values if name not in texts and re.search(r"(?:id|number)$", name, re.IGNORECASE)]
-    if not texts and not numbers:
-        remedy = "give records with publication_number, or a table with a column of texts"
-        raise DataError(
-            f"none of the columns has texts ({', '.join(values) or 'there are none'})", path=path, remedy=remedy
-        )
-    return texts, numbers
+def _checked(table: pa.Table, stored: StoredSet) -> pa.Table:
+    """Refuse an index whose rows are not as :func:`_table` writes them."""
+    try:
+        columns = {name: table[name].cast(column).combine_chunks() for name, column in _COLUMNS.items()}
+    except pa.ArrowException as error:
+        raise DataError(f"a value is out of range ({error})", path=stored.path, remedy=_REMEDY) from error
+    flat = [one.flatten() if pa.types.is_list(one.type) else one for one in columns.values()]
+    lengths = {name: columns[name].value_lengths() for name in ("keys", "fields", "sizes", "halvings")}
+    problem = ""
+    if len(table) != stored.n_items:
+        problem = f"{len(table)} of {stored.n_items} rows are there"
+    elif any(one.null_count for one in (*columns.values(), *flat)):
+        problem = "a value is null"
+    elif lengths["keys"] != lengths["fields"] or any(
+        set(lengths[name].to_pylist()) - {len(FIELDS)} for name in ("sizes", "halvings")
+    ):
+        problem = "lists that belong together have other lengths"
+    elif (pc.max(columns["halvings"].flatten()).as_py() or 0) > _KEY_BITS:
+        problem = f"a bound of shingles is halved more than {_KEY_BITS} times"
+    if problem:
+        raise DataError(problem, path=stored.path, remedy=_REMEDY)
+    return table

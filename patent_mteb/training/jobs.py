@@ -28,6 +28,7 @@ from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts
 from patent_mteb.recipes.parameters import written
 from patent_mteb.training import distilling, model_kinds, multitask
 from patent_mteb.training.bases import (
+    GROUPED,
     LIKE,
     N_PROCESSES,
     add_head,
@@ -61,6 +62,8 @@ logger = logging.getLogger(__name__)
 _AUTOCAST = {"fp32": "none", "fp16": "float16", "bf16": "bfloat16"}
 _PROMPTS = {"none": "none", "table11": "those of PatenTEB Table 11"}
 TRACKERS = ("wandb", "trackio", "tensorboard", "mlflow")
+_SMALLEST_GROUPED = 4
+"""Rows of the smallest batch of GroupByLabelBatchSampler of sentence-transformers: two of each of two labels."""
 _LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate", "peft", "datasets")
 
 
@@ -151,12 +154,34 @@ def _check_options(job: Job) -> None:
     if job.paraphrases and recipe.signal != "paraphrase":
         problem = f"{recipe.name} does not use paraphrases"
         raise DataError(problem, remedy="leave out --paraphrases, or train patentmap-paraphrase")
+    _check_negatives(job)
+    kinds = (
+        {multitask.TASKS[task][0] for task in multitask.tasks_of(job.settings)} if recipe.loss == "multitask" else ()
+    )
+    batch = job.settings.batch
+    if set(kinds) & set(GROUPED) and (batch < _SMALLEST_GROUPED or batch % 2):
+        problem = (
+            f"{recipe.name} trains tasks with labels, whose batches have pairs of rows of several labels, not {batch}"
+        )
+        raise DataError(problem, remedy=f"--set batch={max(_SMALLEST_GROUPED, batch + batch % 2)}")
     for name in job.trackers:
         if name not in TRACKERS or importlib.util.find_spec(name) is None:
             problem = f"the experiment tracker {name} is unknown or not installed"
             raise DataError(problem, remedy=f"install one of {', '.join(TRACKERS)}, or leave out --tracker")
     if not job.settings.lr:
         raise DataError("a learning rate of 0 changes nothing", remedy="set a positive one, such as --set lr=2e-5")
+
+
+def _check_negatives(job: Job) -> None:
+    """Refuse settings of hard negatives that change nothing."""
+    settings = job.settings
+    given = [name for name in ("negatives_margin", "negatives_reranker", "negatives_faiss") if getattr(settings, name)]
+    if given and (not settings.hard_negatives or job.recipe.loss in ("multitask", "mse")):
+        problem = f"{given[0]} changes nothing: {job.recipe.name} mines no hard negatives with these settings"
+        raise DataError(problem, remedy=f"add --set hard_negatives=1, or leave out {given[0]}")
+    if settings.negatives_reranker and settings.negatives_margin is None:  # the library asks it for a margin only
+        problem = "negatives_reranker changes nothing without negatives_margin"
+        raise DataError(problem, remedy="add --set negatives_margin=0.05, or leave out negatives_reranker")
 
 
 def _train_seed(

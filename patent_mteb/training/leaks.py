@@ -138,6 +138,13 @@ def _words(text: str) -> list[str]:
     return words_and_pieces(text, 3, _WORD_OR_RUN) if HAS_UNSPACED.search(text) else _WORD.findall(text)
 
 
+def is_comparable(text: str) -> bool:
+    """Whether a text has enough words, or characters of a script without blanks, to be compared."""
+    if len(list(islice(_WORD.finditer(text), _SHORTEST))) == _SHORTEST:
+        return True
+    return len(_CHARACTERS.findall(text)) >= _SHORTEST + 2  # pieces of three characters
+
+
 def shingles(text: str) -> NDArray[np.uint32]:
     """Return the distinct shingles of a text as sorted hashes. A short text is represented by a digest of its words."""
     words = _words(normal_form(text))

@@ -36,7 +36,7 @@ from patent_mteb.files import write_rows
 from patent_mteb.models.loading import kind_of_checkpoint
 from patent_mteb.search.colbert import is_late_interaction
 from patent_mteb.search.maxsim import check_tokens, maxsim
-from patent_mteb.training.bases import BROKEN_MODEL, open_model, unit, vectors_of, warn_of_collapse
+from patent_mteb.training.bases import BROKEN_MODEL, open_model, refuse_asymmetric, unit, vectors_of, warn_of_collapse
 from patent_mteb.training.comparing import HeldOutScores, scores_of
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.pairs import read_pairs
@@ -78,6 +78,7 @@ def open_base(name: str, job: Job) -> Any:
         problem = f"the base {name} is of the kind '{found}', and recipe {job.recipe.name} trains '{what}'"
         raise DataError(problem, remedy="choose another base")
     model = open_model(name, job.device, kind=kind, what=what)
+    refuse_asymmetric(model, name)
     if job.settings.max_length is not None:
         model.max_seq_length = job.settings.max_length
     if what == "cross-encoder" and model.num_labels != 1:

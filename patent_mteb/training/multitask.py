@@ -30,6 +30,7 @@ from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import Item, MeasuredSet, check_pairs, present
 from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
 from patent_mteb.training.preparing import Job, Prepared, TrainSet, with_row_counts
+from patent_mteb.training.recipes import Settings
 
 TASKS: Mapping[str, tuple[Kind, str, str]] = {
     **dict.fromkeys(("retrieval_IN", "retrieval_OUT", "retrieval_MIXED"), ("ranking", "q_text", "pos_text")),
@@ -62,6 +63,11 @@ _OF_KIND = {
 """Tasks of the supervision ablations (§7.1)."""
 
 
+def tasks_of(settings: Settings) -> tuple[str, ...]:
+    """Return the training tasks that the settings choose."""
+    return _OF_KIND[settings.tasks]
+
+
 def _rows_of(world: TableData, task: str, split: str, most: int | None = None) -> list[Row]:
     """Return the rows of a task in a split; of classes, the share that PatenTEB releases; of train at most ``most``."""
     rows, share = task_rows(world, task, split), world.params.released_train
@@ -80,8 +86,7 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
     sets: list[TrainSet] = []
     left_out: dict[str, dict[str, int]] = {"train": {}, "validation": {}}
     settings = job.settings
-    tasks = _OF_KIND[settings.tasks]
-    for task in tasks:
+    for task in tasks_of(settings):
         tables = {split: _rows_of(world, task, split, settings.task_samples) for split in ("train", "validation")}
         for split, rows in tables.items():
             if rows:

@@ -28,7 +28,7 @@ class Settings:
     mini_batch: Positive = 32  # pairs in memory at a time; fewer than batch: gradients are cached, with equal results
     mini_batch_tokens: Positive | None = None  # tokens in memory at a time, instead of mini_batch: for long texts
     gradient_checkpointing: bool = False  # less memory, about a third more time, equal results
-    warmup: Share = 0.1  # share of the steps
+    warmup: Annotated[float, Bounds(0, 0.99)] = 0.1  # share of the steps; transformers reads 1 as one step
     schedule: Literal["linear", "cosine", "constant"] = "linear"  # of the learning rate after warm-up
     optimiser: str = "adamw_torch"  # its name in transformers
     weight_decay: Rate = 0.0
@@ -48,7 +48,7 @@ class Settings:
     hard_negatives: Count = 0  # mined negatives per pair
     negatives_from: Count = 10  # first rank of mined negatives
     negatives_margin: Share | None = None  # a negative scores lower than the positive by this share of its score
-    negatives_reranker: str = ""  # cross-encoder that scores the candidates of the margin
+    negatives_reranker: str = ""  # cross-encoder that scores the candidates of the margin, which it needs
     negatives_faiss: bool = False  # search them with faiss
     matryoshka: tuple[Positive, ...] = ()  # further dimensions for the loss (MatryoshkaLoss)
     layer_dropping: bool = False  # add the loss of earlier layers (AdaptiveLayerLoss)

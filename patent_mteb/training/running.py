@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -92,30 +93,47 @@ class Run:
     warnings: tuple[str, ...]  # for the training record
 
 
-def _steps_of(rows: Sequence[int], job: Job) -> int:
-    """Compute the optimiser steps of a job from the rows of its tables."""
-    batches = sum(math.ceil(number / job.settings.batch) for number in rows)
+def _steps_of(batches: int, job: Job) -> int:
+    """Compute the optimiser steps of a job from the batches of one pass over its tables."""
     total = max(1, math.ceil(math.ceil(batches / job.settings.accumulation) * job.settings.epochs))
     return total if job.max_steps is None else min(total, job.max_steps)
 
 
-def _too_few(rows: Sequence[int], job: Job) -> str:
+def _too_few(batches: int, rows: int, job: Job) -> str:
     """A warning for a run with few steps and its remedy, empty for other runs."""
-    settings, steps = job.settings, _steps_of(rows, job)
+    settings, steps = job.settings, _steps_of(batches, job)
     if steps >= _FEW_STEPS:
         return ""
     unlimited = replace(job, max_steps=None)
-    single = _steps_of(rows, replace(unlimited, settings=replace(settings, accumulation=1)))
-    if _steps_of(rows, unlimited) >= _FEW_STEPS:
+    single = _steps_of(batches, replace(unlimited, settings=replace(settings, accumulation=1)))
+    if _steps_of(batches, unlimited) >= _FEW_STEPS:
         remedy = "raise --max-steps"
     elif single >= _FEW_STEPS:
         remedy = f"--set accumulation=1, which gives {single}"
     else:
         remedy = "more records, a smaller batch or more epochs (--set batch=N, --set epochs=N)"
     return (
-        f"{steps} optimiser steps are too few to learn much (fewer than {_FEW_STEPS}): {sum(rows):,} pairs or texts, "
+        f"{steps} optimiser steps are too few to learn much (fewer than {_FEW_STEPS}): {rows:,} pairs or texts, "
         f"batch {settings.batch}, accumulation {settings.accumulation}, epochs {settings.epochs:g}. Remedy: {remedy}"
     )
+
+
+def one_pass(tables: Mapping[str, Dataset], job: Job, seed: int) -> tuple[int, dict[str, int]]:
+    """Return the batches of the first pass over tables, and the rows of each table that none of them has.
+
+    A pass has as many batches as the samplers state. A sampler of classes ends when one class only is left; a sampler
+    without duplicates may make more batches than it states, of texts that each earlier batch already has.
+    """
+    options = {"batch_size": job.settings.batch, "drop_last": False, "valid_label_columns": ["label"], "seed": seed}
+    samplers = {name: _batches(one, **options, generator=torch.Generator()) for name, one in tables.items()}
+    numbers = {name: len(one) for name, one in samplers.items()}
+    if job.settings.sampling == "round_robin":  # the tables take turns until the smallest ends
+        numbers = dict.fromkeys(numbers, min(numbers.values()))
+    without = {
+        name: len(tables[name]) - len({row for batch in islice(one, numbers[name]) for row in batch})
+        for name, one in samplers.items()
+    }
+    return sum(numbers.values()), {name: number for name, number in without.items() if number}
 
 
 def precision_of(job: Job) -> str:
@@ -313,11 +331,17 @@ def run_seed(
     work = job.out / f"seed-{seed}"
     settings, sets, losses = job.settings, trainee.sets, trainee.losses
     train, validation = _datasets_of(sets, job, "train"), _datasets_of(sets, job, "validation")
-    rows = [one.rows for one in sets]
-    steps, few = _steps_of(rows, job), _too_few(rows, job)
+    rows = {name: len(one) for name, one in train.items()}
+    batches, without = one_pass(train, job, seed)
+    steps, few = _steps_of(batches, job), _too_few(batches, sum(rows.values()), job)
+    unused = [
+        f"{number:,} of {rows[name]:,} rows of {name} are in no batch of a pass" for name, number in without.items()
+    ]
     every = min(steps, settings.check_steps or max(1, steps // settings.checks))
     if few and seed == job.seeds[0]:
         logger.warning(few)
+    for phrase in unused:
+        logger.warning("seed %d: %s", seed, phrase)
     single = len(train) == 1
     prompts: dict[str, Any] = {one.name: dict(one.prompts) for one in sets if one.prompts}
     evaluator, metric = trainee.evaluator, _metric(sets, validation)
@@ -337,7 +361,7 @@ def run_seed(
         gradient_accumulation_steps=settings.accumulation,
         learning_rate=settings.lr,
         lr_scheduler_type=settings.schedule,
-        warmup_steps=settings.warmup if settings.warmup < 1 else 0,
+        warmup_steps=settings.warmup,  # below 1: a share
         optim=optimiser_of(job),
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.clip,
@@ -386,7 +410,7 @@ def run_seed(
     trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
     history: list[dict[str, Any]] = list(trainer.state.log_history)
     best: int | None = trainer.state.best_global_step if chosen else None
-    warnings = [few] if few else []
+    warnings = [*([few] if few else []), *unused]
     if best == 0:
         trainee.model.load_state_dict(trainee.fresh().state_dict())
         start = "untrained student" if job.recipe.loss == "mse" else "base"

@@ -409,13 +409,56 @@ def test_folders_that_hold_no_edition_are_said(published, tmp_path):
         editions.verify(tmp_path / "torn", published.parent)
 
 
-@pytest.mark.parametrize("change", [{"rules": None}, {"notes": ["1"]}, {"tables": "none"}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rules": None},
+        {"notes": ["1"]},
+        {"tables": "none"},
+        {"rules": {"documents": 5}},
+        {"tables": {"corpus.jsonl": None}},
+        {"recipe": 5},
+        {"recipe": ["open_us"]},
+        {"recipe": None},
+        {"window": 2026},
+        {"licence": None},
+        {"edition": {}},
+    ],
+)
 def test_a_head_of_another_form_is_no_manifest(published, tmp_path, change):
     shutil.copytree(published, tmp_path / "torn")
     head = tmp_path / "torn" / "edition.json"
     head.write_text(json.dumps({**json.loads(head.read_text()), **change}))
     with pytest.raises(DataError, match="not the manifest of an edition"):
         editions.verify(tmp_path / "torn", published.parent)
+
+
+@pytest.mark.parametrize("lacking", ["recipe", "window", "licence", "rules", "edition"])
+def test_a_head_that_lacks_an_entry_is_refused_by_a_rebuild(published, tmp_path, lacking):
+    shutil.copytree(published, tmp_path / "torn")
+    head = tmp_path / "torn" / "edition.json"
+    head.write_text(json.dumps({name: one for name, one in json.loads(head.read_text()).items() if name != lacking}))
+    with pytest.raises(DataError, match=rf"edition\.json.*has no '{lacking}'"):
+        editions.rebuild(tmp_path / "torn", world.collection(), tmp_path / "rebuilt")
+    assert not (tmp_path / "rebuilt").exists()
+
+
+@pytest.mark.parametrize("recipe", ["wipo_at", "this", "../../etc", "__main__"])
+def test_a_manifest_cannot_name_another_module(published, tmp_path, recipe):
+    shutil.copytree(published, tmp_path / "torn")
+    head = tmp_path / "torn" / "edition.json"
+    head.write_text(json.dumps({**json.loads(head.read_text()), "recipe": recipe}))
+    with pytest.raises(DataError, match="is not a recipe of editions"):
+        editions.rebuild(tmp_path / "torn", world.collection(), tmp_path / "rebuilt")
+
+
+@pytest.mark.parametrize(("table", "what"), [("texts.tsv", ""), ("judgements.tsv", "judgement of ")])
+def test_a_repeated_row_is_a_difference(published, tmp_path, table, what):
+    shutil.copytree(published, tmp_path / "other")
+    head, first, *others = (published / table).read_text().splitlines(keepends=True)
+    (tmp_path / "other" / table).write_text("".join([head, first, first, *others]))
+    (found,) = editions.verify(tmp_path / "other", published.parent)
+    assert found.startswith(what) and found.endswith(": 2 rows in the manifest, 1 here")
 
 
 def test_a_part_that_is_unknown_here_is_a_difference(published, tmp_path):

@@ -99,3 +99,27 @@ def test_a_record_of_another_form_is_one_clear_error(folder):
         path.write_text(content)
         with pytest.raises(DataError, match=r"rec_r1_17000001\.json: not a record of an application"):
             read_actions(folder)
+
+
+@pytest.mark.parametrize(
+    ("number", "same"), [(int(D1[2:-2]), True), (None, False), (9.5, False), ([D1], False), ({"n": D1}, False)]
+)
+def test_a_cited_number_may_be_an_integer_and_nothing_else(folder, number, same):
+    (path,) = (folder / "parsed_CTNF").glob("*.json")
+    before = read_actions(folder)
+    content = json.loads(path.read_text())
+    content["claims"][0]["reasons"][0]["citedPatents"][0]["patentNum"] = number
+    path.write_text(json.dumps(content))
+    if same:
+        assert read_actions(folder) == before
+    else:
+        with pytest.raises(DataError, match=r"17000001\.json: not a parsed office action.*patentNum"):
+            read_actions(folder)
+
+
+@pytest.mark.parametrize("content", ["[]", "null", '{"claims": [5]}', '{"claims": {"a": 1}}', '{"claims": "x"}'])
+def test_an_action_of_another_shape_is_one_clear_error(folder, content):
+    (path,) = (folder / "parsed_CTNF").glob("*.json")
+    path.write_text(content)
+    with pytest.raises(DataError, match="not a parsed office action"):
+        read_actions(folder)

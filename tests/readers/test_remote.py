@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import logging
 import re
+import stat
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -17,7 +21,12 @@ LIST = b"publication_number,title,abstract\nEP1000001A1,A pump,It pumps.\nEP1000
 
 
 class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
     def do_GET(self, body=True):
+        if answer := ANSWERS.get(self.path.partition("?")[0].split("/")[1]):
+            answer(self, body)
+            return
         content = self.server.files.get(self.path)
         self.send_response(404 if content is None else 200)
         self.send_header("Content-Length", str(len(content or b"")))
@@ -27,12 +36,61 @@ class Handler(BaseHTTPRequestHandler):
         if body and content is not None:
             self.server.fetched.append(self.path)
             self.wfile.write(content[: len(content) - self.server.cut])
+            self.close_connection = bool(self.server.cut)
 
     def do_HEAD(self):
         self.do_GET(body=False)
 
     def log_message(self, *_):
         pass
+
+
+def begin(handler, status=200, **headers):
+    handler.send_response(status)
+    for name, value in headers.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+
+
+def chunked(handler, body):
+    begin(handler, Transfer_Encoding="chunked")
+    if body:
+        for start in range(0, len(LIST), 50):
+            handler.wfile.write(b"%x\r\n%s\r\n" % (len(LIST[start : start + 50]), LIST[start : start + 50]))
+        handler.wfile.write(b"0\r\n\r\n")
+
+
+def packed(handler, body):
+    content = gzip.compress(LIST)
+    begin(handler, Content_Encoding="gzip", Content_Length=len(content))
+    handler.wfile.write(content if body else b"")
+
+
+def unsized(handler, body):
+    begin(handler, Connection="close")
+    handler.wfile.write(LIST if body else b"")
+    handler.close_connection = True
+
+
+def slow(handler, body):
+    begin(handler, Content_Length=len(LIST))
+    if body:
+        handler.wfile.write(LIST[:20])
+        handler.wfile.flush()
+        time.sleep(1.5)
+        handler.wfile.write(LIST[20:])
+
+
+def moved(handler, body):
+    begin(handler, 302, Location=f"http://localhost:{handler.server.server_port}/a/list.csv", Content_Length=0)
+
+
+def refusing(status):
+    return lambda handler, body: begin(handler, status, Content_Length=0)
+
+
+ANSWERS = {"chunked": chunked, "packed": packed, "unsized": unsized, "slow": slow, "moved": moved}
+ANSWERS |= {str(status): refusing(status) for status in (401, 403, 410, 418, 429, 500, 503)}
 
 
 @pytest.fixture
@@ -122,3 +180,98 @@ def test_a_protocol_without_its_package_names_the_extra(monkeypatch):
     monkeypatch.setattr(fsspec.core, "url_to_fs", lacking)
     with pytest.raises(DataError, match=r"Install s3fs to access S3.*\[remote\]"):
         list(local_files("s3://bucket/list.csv"))
+
+
+@pytest.mark.parametrize("way", ["chunked", "packed", "unsized"])
+def test_an_answer_without_its_length_is_read(server, way):
+    assert [path.read_bytes() for path in local_files(f"{server.address}/{way}/list.csv")] == [LIST]
+
+
+@pytest.mark.slow
+def test_a_download_has_no_limit_in_total(server, monkeypatch):
+    """The limit of aiohttp, five minutes, is one second here. The answer takes longer."""
+    import aiohttp
+
+    monkeypatch.setattr(aiohttp.client, "DEFAULT_TIMEOUT", aiohttp.ClientTimeout(total=1))
+    assert [path.read_bytes() for path in local_files(f"{server.address}/slow/list.csv")] == [LIST]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        pytest.param(401, r"answers 401, Unauthorized\).*password", id="401"),
+        pytest.param(403, r"answers 403, Forbidden\).*newer signature", id="403"),
+        pytest.param(410, "there is no file at", id="410"),
+        pytest.param(429, r"answers 429, Too Many Requests", id="429"),
+        pytest.param(500, r"answers 500, Internal Server Error", id="500"),
+        pytest.param(503, r"answers 503, Service Unavailable", id="503"),
+    ],
+)
+def test_the_status_of_a_refusal_is_said(server, status, words):
+    with pytest.raises(DataError, match=words) as refused:
+        list(local_files(f"{server.address}/{status}/list.csv?sig=S3CRETSIG"))
+    assert "S3CRETSIG" not in str(refused.value)
+
+
+SECRETS = ("S3CRETPW", "bob", "S3CRETSIG")
+
+
+@pytest.mark.parametrize("path", ["a/list.csv", "none.csv", "401/list.csv", "500/list.csv"])
+@pytest.mark.parametrize("command", ["data import", "try"])
+def test_no_secret_of_an_address_is_printed_or_kept(server, tmp_path, monkeypatch, capsys, caplog, path, command):
+    monkeypatch.chdir(tmp_path)
+    caplog.set_level(logging.DEBUG, "patent_mteb")
+    server.files["/a/list.csv?sig=S3CRETSIG&x=1"] = LIST
+    host = server.address.removeprefix("http://")
+    main([*command.split(), f"http://bob:S3CRETPW@{host}/{path}?sig=S3CRETSIG&x=1", "--out", "out", "-v", "3"])
+    said = capsys.readouterr()
+    text = said.out + said.err + caplog.text
+    text += "".join(f"{file}{file.read_bytes()}" for file in tmp_path.rglob("*") if file.is_file())
+    assert "list" in text or "none.csv" in text
+    assert not [secret for secret in SECRETS if secret in text]
+
+
+def test_the_commands_by_hand_have_no_secret():
+    from patent_mteb.cli.options import SESSION
+    from patent_mteb.cli.trial import Steps
+
+    steps = Steps(SESSION)
+    steps.run("data", "import", "https://bob:S3CRETPW@host/list.csv?sig=S3CRETSIG", done=True)
+    assert steps.lines == ["patent-mteb data import 'https://…@host/list.csv?…'"]
+
+
+def test_copies_are_private_and_can_be_removed(server, capsys):
+    (path,) = local_files(f"{server.address}/a/list.csv")
+    modes = [stat.S_IMODE(one.stat().st_mode) for one in (path, path.parent, path.parent.parent)]
+    assert modes == [0o600, 0o700, 0o700]
+    assert main(["data", "forget"]) == 0
+    assert "1 files removed" in capsys.readouterr().out and not path.parent.parent.exists()
+    assert main(["data", "forget"]) == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["a" * 400 + ".csv.gz", "ü" * 200 + ".csv", "..", ".state.json", "b" * 300], ids=lambda name: name[-9:]
+)
+def test_a_file_may_have_any_name(server, name):
+    from urllib.parse import quote
+
+    server.files |= {f"/a/{quote(name)}": LIST, "/": LIST}
+    (path,) = local_files(f"{server.address}/a/{quote(name)}")
+    assert path.read_bytes() == LIST and path.parent.parent.name == "inputs"
+    assert path.name.endswith(".csv.gz") == name.endswith(".csv.gz")
+
+
+def test_another_server_that_answers_is_named(server, caplog):
+    (path,) = local_files(f"{server.address}/moved/list.csv")
+    assert path.read_bytes() == LIST
+    assert "is answered by another server, localhost" in caplog.text
+    caplog.clear()
+    list(local_files(f"{server.address}/a/list.csv"))
+    assert "another server" not in caplog.text
+
+
+def test_files_of_this_computer_are_not_copied(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATENT_MTEB_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "list.csv").write_bytes(LIST)
+    assert list(local_files(f"file://{tmp_path}/list.csv")) == [tmp_path / "list.csv"]
+    assert not (tmp_path / "cache").exists()

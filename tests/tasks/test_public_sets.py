@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import tarfile
+from collections import Counter
 from pathlib import Path
 
 import mteb
@@ -15,6 +18,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from small_data import HashEncoder, scores_of
 
 from patent_mteb.errors import DataError
+from patent_mteb.tasks import hupd
 from patent_mteb.tasks.hupd import read_applications
 
 NOC, PHRASES = "PanoramaNOC4PCClassification", "PatentPhraseSimilaritySTS"
@@ -201,3 +205,28 @@ def test_where_the_data_are_not_there_the_reason_is_said(monkeypatch, tmp_path, 
     (folder / "README.md").write_text("nothing else")
     with pytest.raises(DataError, match=r"the file is missing"):
         mteb.get_task(name).load_data()
+
+
+def documents(path):
+    counts = Counter()
+    return list(hupd._documents(path, counts)), counts
+
+
+@pytest.mark.parametrize(
+    "document", ["[" * 100_000, '{"title": "\\ud800"}', '{"title": "'], ids=["deep", "surrogate", "cut"]
+)
+def test_hupd_counts_documents_that_cannot_be_read(tmp_path, document):
+    rows = released_layouts.hupd()
+    files = released_layouts.hupd_files([rows[0], document, rows[1]])
+    (tmp_path / "a.tar.gz").write_bytes(files["data/sample-jan-2016.tar.gz"])
+    assert documents(tmp_path / "a.tar.gz") == (rows[:2], {"documents that are not JSON objects (skipped)": 1})
+
+
+def test_hupd_refuses_a_bomb_before_it_is_unpacked(tmp_path):
+    """20 MiB of blanks in an archive of a few kilobytes: more than 200 times its size, and more than 16 MiB."""
+    with tarfile.open(tmp_path / "bomb.tar.gz", "w:gz") as archive:
+        member = tarfile.TarInfo("sample/2016/14900000.json")
+        member.size = 20 << 20
+        archive.addfile(member, io.BytesIO(b" " * member.size))
+    with pytest.raises(DataError, match=r"bomb\.tar\.gz: it unpacks to more than 200 times its size.*14900000\.json"):
+        documents(tmp_path / "bomb.tar.gz")

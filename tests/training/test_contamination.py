@@ -16,8 +16,10 @@ from patent_mteb.data.loading import sample_root
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_jsonl
 from patent_mteb.recipes.beir import read_beir
-from patent_mteb.training.contamination import read_indexes, training_items, write_indexes
+from patent_mteb.training.contamination import read_indexes, write_indexes
 from patent_mteb.training.leaks import SKETCH, Item, MeasuredSet, Shingled, ShingleIndex, examined, find_leaks
+from patent_mteb.training.training_data import TrainingData
+from tests.helpers.training_forms import FORMS, OTHER
 
 CASES = [json.loads(line) for line in Path(__file__).with_name("leak_cases.jsonl").read_text("utf-8").splitlines()]
 WORDS = [f"word{a}{b}{c}" for a in "abcdefghij" for b in "abcdefghij" for c in "abcdefghij"]
@@ -95,13 +97,105 @@ def test_an_index_holds_hashes_only_and_finds_each_way(tmp_path):
 def test_tables_of_texts_and_what_has_none(tmp_path):
     text = "A centrifugal pump comprises a housing and an impeller on a shaft."
     write_jsonl(tmp_path / "texts.jsonl", [{"doc_id": "EP1A1", "query": "pump", "positive": text, "score": 1.5}])
-    items = list(training_items(tmp_path / "texts.jsonl"))
-    assert [(one.id, one.text) for one in items] == [("texts.jsonl, row 1, positive", text), ("EP1A1", "")]
+    items = list(TrainingData(tmp_path / "texts.jsonl").items())
+    assert [(one.id, one.text) for one in items] == [("EP1A1", ""), ("texts.jsonl, row 1, positive", text)]
     pq.write_table(pa.table({"positive": [text, None], "label": [1, 2]}), tmp_path / "more.parquet")
-    assert [one.text for one in training_items(tmp_path)] == [text, text, ""]  # in the order of the files' names
+    (tmp_path / "README.md").write_text(text)
+    data = TrainingData(tmp_path)
+    assert [one.text for one in data.items()] == [text, "", text]  # in the order of the files' names
+    assert data.rows == {"more.parquet": 2, "texts.jsonl": 1} and data.unread == "files not read: 1 .md"
+    assert data.columns["query"] == {"short": 1} and data.columns["positive"] == {"texts": 2}
     write_jsonl(tmp_path / "none.jsonl", [{"label": 3}])
-    with pytest.raises(DataError, match=r"none of the columns has texts \(label\)"):
-        list(training_items(tmp_path / "none.jsonl"))
+    with pytest.raises(DataError, match=r"1 rows of 1 files hold no text of five words and no number"):
+        list(TrainingData(tmp_path / "none.jsonl").items())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_copies_are_found_in_every_form_of_training_data(form, tmp_path, capsys):
+    """Five texts, or their numbers, in the forms of public data sets."""
+    rng = random.Random(3)
+    texts = [" ".join(rng.choices(WORDS, k=60)) for _ in range(5)]
+    numbers = [f"EP100000{row}A1" for row in range(5)]
+    stored(tmp_path / "index", list(map(Item, numbers, [""] * 5, texts)))
+    path = FORMS[form](tmp_path / "data", texts, numbers)
+    assert main(["contamination", str(path), "--index", str(tmp_path / "index")]) == 1
+    shown = capsys.readouterr().out
+    assert "\n5 of " in shown and "rows of" in shown
+    assert all(other not in shown for other in OTHER)
+
+
+@pytest.mark.parametrize("form", ["empty folder", "archive", "tokens", "pictures"])
+def test_training_data_that_hold_nothing_to_compare_are_refused(form, tmp_path, capsys):
+    stored(tmp_path / "index", [Item("EP1000000A1", "", " ".join(WORDS[:60]))])
+    folder = tmp_path / "data"
+    folder.mkdir()
+    if form == "archive":
+        (folder / "shard-000000.tar").write_bytes(bytes(1024))
+    elif form == "tokens":
+        write_jsonl(folder / "tokens.jsonl", [{"input_ids": [101, 7592, 102], "attention_mask": [1, 1, 1]}])
+    elif form == "pictures":
+        pq.write_table(pa.table({"image": [{"bytes": b"\x89PNG\xff", "path": "a.png"}]}), folder / "p.parquet")
+    assert main(["contamination", str(folder), "--index", str(tmp_path / "index")]) == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert "hold no text of five words and no number" in message and "Remedy: give records" in message
+    assert form != "archive" or "files not read: 1 .tar" in message
+
+
+def test_a_model_is_compared_with_the_index_that_is_named(tmp_path, capsys):
+    assert main(["contamination", "datalyes/patembed-base", "--index", str(tmp_path / "nowhere")]) == 2
+    assert "there is no leak index" in " ".join(capsys.readouterr().err.split())
+    text = " ".join(WORDS[:60])
+    stored(tmp_path / "other", [Item("EP1000000A1", "", text)], "another set")
+    assert main(["contamination", "datalyes/patembed-base", "--index", str(tmp_path / "other")]) == 0
+    assert "0 of them tasks of the 1 test sets of the index" in " ".join(capsys.readouterr().out.split())
+    stored(tmp_path / "own", [Item("EP1000000A1", "", text)], "datalyes/title2full")
+    assert main(["contamination", "datalyes/patembed-base", "--index", str(tmp_path / "own")]) == 1
+    assert "1 of them tasks" in " ".join(capsys.readouterr().out.split())
+
+
+_META = b"patent_mteb_leak_index"
+
+
+def _with(metadata):
+    return lambda table: table.replace_schema_metadata({**table.schema.metadata, **metadata})
+
+
+def _column(name, values):
+    return lambda table: table.set_column(table.schema.get_field_index(name), name, values(table))
+
+
+DAMAGES = {
+    "no common": lambda table: table.replace_schema_metadata({_META: table.schema.metadata[_META]}),
+    "common of 3 bytes": _with({b"common": b"abc"}),
+    "broken JSON": _with({_META: b"{"}),
+    "JSON list": _with({_META: b"[1]"}),
+    "JSON null": _with({_META: b"null"}),
+    "deep JSON": _with({_META: b"[" * 100_000}),
+    "not UTF-8": _with({_META: b'{"format": 1, "name": "\xff", "items": "3"}'}),
+    "no name": _with({_META: b'{"format": 1, "items": 3}'}),
+    "name is a list": _with({_META: b'{"format": 1, "name": ["a"], "items": 3}'}),
+    "other number of items": _with({_META: b'{"format": 1, "name": "a", "items": 4}'}),
+    "repeated rows": lambda table: pa.concat_tables([table, table]),
+    "fewer rows": lambda table: table.slice(0, 1),
+    "numbers as text": _column("number", lambda table: pa.array(["x"] * len(table))),
+    "negative numbers": _column("number", lambda table: pa.array([-1] * len(table))),
+    "null keys": _column("keys", lambda table: pa.nulls(len(table))),
+    "null in keys": _column("keys", lambda table: pa.array([[None]] * len(table), pa.list_(pa.uint32()))),
+    "fewer fields than keys": _column("fields", lambda table: pa.array([[1]] * len(table), pa.list_(pa.uint8()))),
+    "sizes of two fields": _column("sizes", lambda table: pa.array([[1, 2]] * len(table))),
+    "halved 99 times": _column("halvings", lambda table: pa.array([[99, 0, 0]] * len(table))),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_index_is_refused_with_its_name(damage, tmp_path, capsys):
+    found = stored(tmp_path / "index", [Item(f"EP100000{row}A1", "", " ".join(WORDS[row:][:60])) for row in range(3)])
+    (tmp_path / "damaged").mkdir()
+    pq.write_table(DAMAGES[damage](pq.read_table(found.path)), tmp_path / "damaged" / "test.parquet")
+    write_jsonl(tmp_path / "texts.jsonl", [{"text": " ".join(WORDS[:60])}])
+    assert main(["contamination", str(tmp_path / "texts.jsonl"), "--index", str(tmp_path / "damaged")]) == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert "test.parquet" in message and "Remedy:" in message and "please report it" not in message
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):
