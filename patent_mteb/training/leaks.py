@@ -142,7 +142,7 @@ def is_comparable(text: str) -> bool:
     """Whether a text has enough words, or characters of a script without blanks, to be compared."""
     if len(list(islice(_WORD.finditer(text), _SHORTEST))) == _SHORTEST:
         return True
-    return len(_CHARACTERS.findall(text)) >= _SHORTEST + 2  # pieces of three characters
+    return len(HAS_UNSPACED.findall(text)) >= _SHORTEST + 2  # pieces of three characters
 
 
 def shingles(text: str) -> NDArray[np.uint32]:
