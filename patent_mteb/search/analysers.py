@@ -27,6 +27,7 @@ from patent_mteb.search.base import document_texts
 LANGUAGES: Mapping[str, Mapping[str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 ENGLISH = next(iter(LANGUAGES))
 BIGRAMS, WORDS = "bigrams", "words"
+_UNSPACED_LANGUAGES = ("zho-Hans", "zho-Hant", "jpn-Jpan", "kor-Hang", "tha-Thai")
 RULES = "analysers-1"  # version of the rules here and of the table, part of a model's revision
 
 _WORD = re.compile(rf"\w[\w{MARKS}]+")
@@ -83,3 +84,10 @@ def settings_of(name: str) -> dict[str, Any]:
     """Return the settings of an analyser in :class:`~patent_mteb.search.bm25.BM25Settings`."""
     row = LANGUAGES.get(ENGLISH if name == BIGRAMS else name, {})
     return {"stopwords": row.get("stopwords"), "stemmer": row.get("stemmer"), "token_pattern": BIGRAMS}
+
+
+def languages_of(name: str) -> list[str]:
+    """Return the languages of a setting of BM25 as mteb writes them; ``dapfam`` is for English, others for all."""
+    every = {one: [row["language"]] for one, row in LANGUAGES.items()}
+    every |= {BIGRAMS: list(_UNSPACED_LANGUAGES), "dapfam": every[ENGLISH]}
+    return every.get(name) or list(dict.fromkeys(chain.from_iterable(every.values())))

@@ -45,6 +45,7 @@ from patent_mteb.search.analysers import (
     RULES,
     WORDS,
     analyser_of_corpus,
+    languages_of,
     settings_of,
     terms_of,
 )
@@ -368,6 +369,7 @@ def _analyser(settings: BM25Settings) -> dict[str, Any]:
 
 def _meta(name: str, settings: BM25Settings) -> ModelMeta:
     versions = [f"snowball-{Stemmer.version()}"]
+    analyser = name.removeprefix("patent-mteb/bm25-")
     if settings.token_pattern in (AUTO, BIGRAMS):
         versions.append(RULES)
     about = {
@@ -376,7 +378,7 @@ def _meta(name: str, settings: BM25Settings) -> ModelMeta:
         "revision": "_".join([f"bm25s-{version('bm25s')}", f"pystemmer-{version('PyStemmer')}", *versions]),
         "experiment_kwargs": {"method": "lucene", **asdict(settings)},
         "model_type": ["sparse"],
-        "languages": ["eng-Latn"] if settings.stemmer == SETTINGS["bm25s"].stemmer else None,
+        "languages": languages_of(analyser) if analyser in SETTINGS else None,
         "license": "apache-2.0",
         "training_datasets": set(),
         "use_instructions": False,

@@ -67,6 +67,7 @@ REQUIRED = {
     "data inspect": ["r"],
     "data build": ["WIPO-AT", "p", "c", "r"],
     "data validate": ["d"],
+    "data forget": [],
     "data summarise": ["r", "--extractive"],
     "runs candidates": ["-t", "x", "-m", "y", "--out", "o"],
     "runs score": ["r", "-t", "x"],

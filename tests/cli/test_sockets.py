@@ -67,6 +67,7 @@ ELSEWHERE = {
     "runs sweep": "reads published data",
     "store merge": "as store verify",
     "train": "takes minutes",
+    "data forget": "removes files of the cache",
     "data summarise": "asks the server that the user names",
     "edition build": "as data build",
     "edition baselines": "as run",
