@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import shlex
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -98,8 +100,6 @@ class Steps:
     def __init__(self, session: Session) -> None:
         self.lines: list[str] = []
         self._messages = ["-v", str(session.level), *(["--no-progress"] if session.no_progress else [])]
-        for handler in logging.getLogger().handlers:  # many slices lack a query, such as those of other offices
-            handler.addFilter(lambda record: "cannot be formed" not in record.getMessage())
 
     def run(self, *words: object, shown: bool = False, done: bool = False, **environment: object) -> int:
         """Run a command unless it is done; without ``shown`` print its warnings only."""
@@ -112,8 +112,25 @@ class Steps:
             return 0
         function, bound = app.parse([*given, *self._messages])
         within = {"advice": False} if given[:2] == ["data", "import"] else {}
-        with common.set_environment(environment), common.hushed(not shown):
+        with common.set_environment(environment), common.hushed(not shown), _without_missing_slices():
             return int(function(*bound.args, **bound.kwargs, **within) or 0)
+
+
+@contextmanager
+def _without_missing_slices() -> Iterator[None]:
+    """Hide the warnings of slices without a query, of which a small list has many (those of other offices)."""
+
+    def keeps(record: logging.LogRecord) -> bool:
+        return "cannot be formed" not in record.getMessage()
+
+    handlers = list(logging.getLogger().handlers)
+    for handler in handlers:
+        handler.addFilter(keeps)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(keeps)
 
 
 def _chosen(file: Path, folder: Path, records: Path, data: Path, name: str) -> tuple[str, list[str], str]:
