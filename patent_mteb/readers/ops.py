@@ -87,7 +87,7 @@ def _exchange(attributes: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
 
 
 def _read(path: Path) -> Iterator[Item]:
-    if is_ops_json(path):
+    if _ROOTS.isdisjoint(first_roots(path)):
         return read_ops_json(path, _documents)
     if first_root(path) == "exchange-documents":
         return read_bulk(path, partial(_documents, latest=_latest_exchanges(path)), _split)

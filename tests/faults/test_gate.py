@@ -308,7 +308,8 @@ def test_a_forged_result_does_not_come_out_of_its_data(measured, without_hook, t
     table = pq.read_table(queries)
     for place, name in enumerate(table.column_names):
         if "@" in name or name.startswith("score:"):
-            table = table.set_column(place, name, pa.array([1.0] * len(table), pa.float64()))
+            ones = [None if value is None or value != value else 1.0 for value in table[name].to_pylist()]
+            table = table.set_column(place, name, pa.array(ones, pa.float64()))
     pq.write_table(table, queries)
 
     def perfect(document, entry):
