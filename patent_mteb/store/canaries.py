@@ -255,7 +255,7 @@ def _check_company(model: Any, fresh: NDArray[Any], options: Mapping[str, Any], 
     except (Exception, SystemExit):
         logger.debug("%s does not take the fixed texts in another order", name, exc_info=True)
         return
-    if kept.shape != documents.shape or single.shape != documents[:1].shape:
+    if kept.shape != documents.shape or single.shape != documents[:1].shape or not np.isfinite(copies[0]).all():
         return
     pairs = [(reverse[::-1], documents), (kept, reverse), (single, documents[alone : alone + 1])]
     apart = max(largest_distance(*pair) for pair in pairs)

@@ -166,7 +166,7 @@ def test_what_a_kind_of_model_cannot_do_is_no_failure_and_a_reason_takes_one_lin
     monkeypatch.delenv(loading.DATA_VARIABLE)
     assert run("-b", "PatentMap.sample", "-m", "bm25") == 0
     streams = capsys.readouterr()
-    assert "PatentMapIPCClassification.sample: unable: patent-mteb/bm25-bm25s does not embed texts" in streams.err
+    assert "PatentMapIPCClassification.sample: unable: patent-mteb/bm25-auto does not embed texts" in streams.err
     day = dt.datetime.now(dt.UTC).date().isoformat()
     assert run("-b", "PatentMap.sample", "-m", "bm25", "--json") == 0
     found = {task["task"]: task for task in json.loads(capsys.readouterr().out)["result"]["tasks"]}

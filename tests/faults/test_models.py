@@ -198,7 +198,7 @@ def test_a_model_that_ends_the_process_ends_its_task_only(tmp_path):
     calls = itertools.count()
 
     def gives_up_once(vectors):
-        if next(calls) == 2:  # after the fixed texts in both roles
+        if next(calls) == 5:  # after the five calls with fixed texts
             raise SystemExit(3)
         return vectors
 

@@ -58,6 +58,8 @@ def _write(folder, name, task, revision, kind, number, rng, queries):
     by_query = queries and (task.name == HEADLINE or task.benchmark == "Sophia")
     per_query = np.clip(rng.normal(0.25 + 0.015 * number, 0.2, queries), 0, 1) if by_query else None
     parts = (_parts if task.benchmark == "Sophia" else _domains)(per_query) if by_query else {}
+    if by_query:  # a slice has the scores of its queries
+        parts = {name: [*map(float, per_query)] for name in SLICES} | parts
     value = round(float(rng.normal(0.3 + 0.012 * number, 0.02) if per_query is None else per_query.mean()), 5)
     main = task.main_score
     scores = {
