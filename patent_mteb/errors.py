@@ -146,7 +146,10 @@ _COMPRESSED = {
 
 
 def refuse_other_forms(path: Path, start: bytes) -> None:
-    """Reject a file that begins like a compressed or UTF-16 file."""
+    """Reject a file that begins like a compressed or UTF-16 file, or in whose place Git LFS left a note."""
+    if start.startswith(b"version https://git-lfs"):
+        problem = "the file is a pointer of Git LFS; its content was not downloaded"
+        raise DataError(problem, path=path, remedy="download the content: git lfs pull")
     for mark, name in _COMPRESSED.items():
         if start.startswith(mark):
             raise DataError(f"the file is compressed ({name})", path=path, remedy="unpack it")

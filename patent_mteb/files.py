@@ -485,7 +485,9 @@ def _arrow_batches(path: Path, opened: Any) -> Iterator[pa.Table]:
 
 
 def _refuse_bad_text(table: pa.Table, path: Path, before: int = 0) -> None:
-    """Refuse invalid UTF-8, which Arrow accepts and Python does not, in a table after ``before`` rows."""
+    """Refuse what Arrow accepts and Python does not: columns of one name, and bad UTF-8 after ``before`` rows."""
+    if twice := next((name for name in table.column_names if table.column_names.count(name) > 1), None):
+        raise DataError(f"two columns have the name '{twice}'", path=path, remedy="rename or remove one of them")
     for name in table.column_names:
         try:
             table[name].validate(full=True)

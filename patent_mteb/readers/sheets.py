@@ -459,11 +459,15 @@ def _is_closed(lines: list[str], delimiter: str) -> bool:
 
 
 def all_cells(path: Path) -> Iterator[tuple[str, Cells]]:
-    """Yield the rows of every sheet, headers included, with its name; the marks of the first line cut a text."""
+    """Yield the rows of every sheet, headers included, with its name.
+
+    A text is cut at tabs if each of the first lines has as many, else at the most frequent delimiter of the first line.
+    """
     form, mark = form_of(path), ""
     if form == "text":
-        first = next((line for _, line in lines_of(path) if line.strip()), "")
-        mark = max(_DELIMITERS, key=first.count)
+        head = [*itertools.islice((line for _, line in lines_of(path) if line.strip()), _HEAD)] or [""]
+        tabs = {line.count("\t") for line in head}
+        mark = "\t" if len(tabs) == 1 and tabs != {0} else max(_DELIMITERS, key=head[0].count)
     for name in _book_of(path, form, mark, _HEAD).heads:
         yield from ((name, cells) for cells in _lines_of(path, name, form, mark))
 

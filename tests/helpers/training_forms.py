@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,19 @@ def _twice(texts: Sequence[str]) -> list[str]:
     return [_ASK] * len(texts)
 
 
+def _paragraphs(root: Path, texts: Sequence[str], numbers: Sequence[str]) -> Path:
+    root.mkdir()
+    (root / "a.txt").write_text("\n\n".join(textwrap.fill(text, 30) for text in texts))
+    return root
+
+
+def _without_header(root: Path, texts: Sequence[str], numbers: Sequence[str]) -> Path:
+    """Lines with a tab, and with more commas than tabs."""
+    root.mkdir()
+    (root / "a.tsv").write_text("".join(f"{number}\tHow, when, and by whom is it pumped\n" for number in numbers))
+    return root
+
+
 _PLAIN = {"text": _ASK}
 _CHAT = {"system": _SYSTEM, "conversations": []}
 FORMS: dict[str, _Form] = {
@@ -131,6 +145,17 @@ FORMS: dict[str, _Form] = {
     "a number in a list": _lines("a.jsonl", lambda text, number: {"q": _ASK, "ids": [number]}),
     "a number in any column": _lines("a.jsonl", lambda text, number: {"q": _ASK, "source": number}),
     "a number as a key": _lines("a.jsonl", lambda text, number: {number: 1.0, "q": _ASK}),
+    "several numbers in a cell": _lines("a.jsonl", lambda text, number: {"cited": f"US9876543B2; {number}"}),
+    "numbers in lower case with blanks": _lines(
+        "a.jsonl", lambda text, number: {"cited": f"us9876543b2 {number.lower()}"}
+    ),
+    "many numbers in a cell": _lines(
+        "a.jsonl",
+        lambda text, number: {"cited": ", ".join([*(f"US 9,876,5{row} B2" for row in range(10, 40)), number])},
+    ),
+    "numbers in a list as text": _lines("a.jsonl", lambda text, number: {"cited": f"['US9876543B2', '{number}']"}),
+    "numbers before a remark": _lines("a.jsonl", lambda text, number: {"cited": f"{number}; cited by the applicant"}),
+    "texts as keys": _lines("a.jsonl", lambda text, number: {text: 1}),
     "numbers of records with other columns": _lines(
         "a.jsonl", lambda text, number: {"publication_number": number, "family_id": number, "body": _ASK}
     ),
@@ -155,6 +180,8 @@ FORMS: dict[str, _Form] = {
     "csv with semicolons": _table("a.csv", ("query", "text"), delimiter=";"),
     "tsv without header": _table("triples.tsv", (), delimiter="\t"),
     "folder of csv and jsonl": _mixed,
+    "tsv without header, with commas": _without_header,
+    "paragraphs of several lines": _paragraphs,
     "Arrow stream": _arrow("a.arrow", pa.ipc.new_stream),
     "Arrow file": _arrow("a.feather", pa.ipc.new_file),
     "save_to_disk": _saved,

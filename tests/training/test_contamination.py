@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import decimal
 import json
+import pickle
 import random
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from patent_mteb.files import write_jsonl
 from patent_mteb.recipes.beir import read_beir
 from patent_mteb.training.contamination import read_indexes, write_indexes
 from patent_mteb.training.leaks import SKETCH, Item, MeasuredSet, Shingled, ShingleIndex, examined, find_leaks
-from patent_mteb.training.training_data import TrainingData
+from patent_mteb.training.training_data import TrainingData, _read
 from tests.helpers.training_forms import FORMS, OTHER
 
 CASES = [json.loads(line) for line in Path(__file__).with_name("leak_cases.jsonl").read_text("utf-8").splitlines()]
@@ -122,6 +124,55 @@ def test_copies_are_found_in_every_form_of_training_data(form, tmp_path, capsys)
     shown = capsys.readouterr().out
     assert "\n5 of " in shown and "rows of" in shown
     assert all(other not in shown for other in OTHER)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([70000150.0, None]),
+        pa.array([decimal.Decimal("70000150.00"), None]),
+        pa.array([[70000150.0], [1.5]]),
+        pa.array(["12; 70000150", "70,000,150"]),
+        pa.array(["12,70000150", "7"]),
+    ],
+    ids=["floats", "decimals", "lists of floats", "several", "several with commas"],
+)
+def test_ids_without_an_office_are_compared_in_every_type(values, tmp_path):
+    pq.write_table(pa.table({"text": ["pump", "pump"], "doc_ids": values}), tmp_path / "ids.parquet")
+    assert "70000150" in {one.id for one in TrainingData(tmp_path / "ids.parquet").items()}
+
+
+def test_a_text_that_mentions_numbers_is_a_text():
+    text = "The pump of US9876543B2; that of EP1000000A1; and a further one in the prior art are noisy in operation."
+    assert [
+        what for what, _ in [_read("text", text), _read("ids", text), _read("text", "US9876543B2; EP1000000A1")]
+    ] == [
+        "texts",
+        "texts",
+        "numbers",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (pickle.dumps(["A centrifugal pump comprises a housing and an impeller on a shaft."]), "in none of the forms"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 123\n", "a pointer of Git LFS"),
+        (b'{"text": "half a \\ud800 pair"}\n{"text": "A pump."}\n', "row 1: half of a surrogate pair"),
+    ],
+    ids=["pickle", "Git LFS", "surrogate"],
+)
+def test_files_that_cannot_be_training_data_are_refused_with_their_form(content, message, tmp_path):
+    (tmp_path / "train.bin").write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        list(TrainingData(tmp_path / "train.bin").items())
+
+
+def test_columns_of_one_name_are_refused(tmp_path):
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"])
+    pq.write_table(table, tmp_path / "twice.parquet")
+    with pytest.raises(DataError, match="two columns have the name 'text'"):
+        list(TrainingData(tmp_path / "twice.parquet").items())
 
 
 @pytest.mark.parametrize("form", ["empty folder", "archive", "tokens", "pictures"])
