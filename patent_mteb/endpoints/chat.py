@@ -155,8 +155,11 @@ def usage_of(answer: dict[str, Any], seconds: float = 0.0) -> Usage | None:
     read: Any = usage.get("prompt_tokens")
     written: Any = usage.get("completion_tokens")
     written = 0 if written is None else written
-    valid = all(type(count) is int and 0 <= count <= _MOST_TOKENS for count in (read, written))
-    return Usage(1, read, written, seconds) if valid else None
+    return Usage(1, read, written, seconds) if is_count(read) and is_count(written) else None
+
+
+def is_count(tokens: Any, most: int = _MOST_TOKENS) -> bool:
+    return type(tokens) is int and 0 <= tokens <= most  # a bool is not a count
 
 
 class Meter:

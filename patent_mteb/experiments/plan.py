@@ -208,7 +208,10 @@ def _probe(
             loader = text_loader(texts, options["batch_size"])
             width = encoder.encode(loader, **_where(task, role), **silent).shape[1]
     seconds, tokens = (time.monotonic() - started) / len(drawn) * len(waiting), None
-    if served and encoder.tokens:
+    if served and None in encoder.tokens:
+        message = "the server of %s gives no possible number of tokens for each request: their price is not estimated"
+        logger.warning(message, encoder.served_model)
+    elif served:
         characters = sum(len(text) for _, _, text in waiting) / sum(len(text) for _, _, text in drawn)
         tokens = round(sum(encoder.tokens) * characters)
     return seconds, tokens, width

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import mteb
 import numpy as np
@@ -20,11 +20,8 @@ from patent_mteb.search.passages import Passages, inner_models
 from patent_mteb.search.rerank import Reranked, second_stage
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store import stored
-from patent_mteb.store.batches import as_array
+from patent_mteb.store.batches import as_array, as_matrix
 from patent_mteb.store.pair_scores import stored_pairs
-
-if TYPE_CHECKING:
-    from torch.utils.data import DataLoader
 
 
 def in_store(model: Any, store: Path | str | None) -> Any:
@@ -193,15 +190,13 @@ class Truncated(WrappedEncoder):
         self.dims = dims
         self.mteb_model_meta = with_settings(model.mteb_model_meta, dims=dims).model_copy(update={"embed_dim": dims})
 
-    def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, **kwargs: Any) -> Any:
+    def encode(self, inputs: Any, *, task_metadata: Any, **kwargs: Any) -> Any:
         """Return vectors [n, dims], fp32; arguments as in mteb's ``EncoderProtocol``."""
         vectors = self.model.encode(inputs, task_metadata=task_metadata, **kwargs)
-        vectors = as_array(vectors)
         where = f"{self.mteb_model_meta.name} on {task_metadata.name}"
-        if vectors.ndim != 2 or not np.issubdtype(vectors.dtype, np.floating):
-            raise ModelError(
-                f"{where}: an array of {vectors.dtype} {vectors.shape} cannot be truncated to {self.dims} dimensions."
-            )
+        vectors = as_array(as_matrix(vectors, len(inputs.dataset), where))
+        if not np.issubdtype(vectors.dtype, np.floating):
+            raise ModelError(f"{where}: vectors of {vectors.dtype} cannot be truncated to {self.dims} dimensions.")
         if vectors.shape[1] < self.dims and len(vectors):
             raise ModelError(
                 f"{where}: cannot keep {self.dims} of {vectors.shape[1]} dimensions. Remedy: choose at most"

@@ -202,6 +202,7 @@ _INSTRUCTIONS = {
     " or most of what is essential to it? Answer with its number in this form and nothing else: [2]",
 }
 _NUMBER = re.compile(r"\[\s*(\d{1,6})\s*\]")
+_CHAIN = re.compile(r"\[\s*\d{1,6}\s*\](?:\s*>\s*\[\s*\d{1,6}\s*\])+")
 _BARE = re.compile(r"(?:[a-z ]{1,20}[:=]|documents?)?\W*(\d{1,6}(?:[\s,;>]+\d{1,6})*)\W*", re.IGNORECASE)
 
 
@@ -239,8 +240,8 @@ def heap(n: int, size: int, first: int = _SORTED) -> Ranking:
 
 
 def numbers_in(text: str) -> list[int]:
-    """Return the numbers of an answer, in brackets or with nothing between them but punctuation."""
-    if found := _NUMBER.findall(text):
+    """Return the numbers of an answer: its last chain [2] > [1], else those in brackets, else those without words."""
+    if found := _NUMBER.findall(chains[-1] if (chains := _CHAIN.findall(text)) else text):
         return list(map(int, found))
     bare = _BARE.fullmatch(text.strip())
     return list(map(int, re.findall(r"\d+", bare[1]))) if bare else []
@@ -251,8 +252,8 @@ class ListJudge(Questioner, ArraySearch):
 
     It ranks the candidates of a search; the order in which they are given is that of the first stage. In an answer,
     repeated and unknown numbers are ignored, and documents that it leaves out keep their order behind those that it
-    names; such answers are counted (``incomplete``). An answer without a ranking leaves the order of its question.
-    Scores are ranks, counted from the last one.
+    names; such answers are counted (``incomplete``). An answer that names fewer than half of the documents, or counts
+    from 0, is not a ranking and leaves the order of its question. Scores are ranks, counted from the last one.
     """
 
     ranks_lists = True
@@ -349,6 +350,10 @@ class ListJudge(Questioner, ArraySearch):
         known = [group[number] for number in dict.fromkeys(named) if 0 <= number < len(group)]
         if not known or (self.method == "setwise" and len(set(named)) > 1):
             return list(group), answer.fault or f"no {self.wanted}"
+        if -1 in named:  # all numbers may be one too low
+            return list(group), "numbers from 0"
+        if self.method == "listwise" and 2 * len(known) < len(group):
+            return list(group), "fewer than half of the documents"
         order = known + [document for document in group if document not in known]
         whole = len(named) == len(known) == (len(group) if self.method == "listwise" else 1)
         return order, "" if whole else _INCOMPLETE

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from patent_mteb.data.hub import is_commit
+from patent_mteb.endpoints.chat import is_count
 from patent_mteb.endpoints.client import Endpoint, EndpointError
 from patent_mteb.errors import ModelError, did_you_mean
 from patent_mteb.files import read_json
@@ -209,6 +210,8 @@ def _cap_tokens(network: Any, max_tokens: int, name: str | None) -> bool:
 
 
 _PATH = "/embeddings"
+_BYTES_OF_CHARACTER = 4  # at most, in UTF-8; a tokenizer makes at most one token of a byte
+_TOKENS_AROUND = 1000  # of an instruction that a server may put before a text
 
 
 class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
@@ -230,7 +233,7 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
     ) -> None:
         self.endpoint, self.served_model, self.prompts = endpoint, model, dict(prompts or {})
         self.texts_at_once, self.at_once = texts_at_once, at_once
-        self.tokens: list[int] = []  # as the server counts them, one number for each of its answers
+        self.tokens: list[int | None] = []  # as the server counts them for each request; None without a possible count
         self.mteb_model_meta = ModelMeta.create_empty(
             {
                 "name": f"served/{model.replace('/', '__')}",
@@ -260,9 +263,9 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
     def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         body = {"model": self.served_model, "input": list(texts), "encoding_format": "float"}
         answer = self.endpoint.post_json(_PATH, body)
-        used = answer.get("usage")
-        if isinstance(used, dict) and isinstance(number := used.get("prompt_tokens"), int):
-            self.tokens.append(number)
+        used, most = answer.get("usage"), sum(_BYTES_OF_CHARACTER * len(text) + _TOKENS_AROUND for text in texts)
+        count = used.get("prompt_tokens") if isinstance(used, dict) else None
+        self.tokens.append(count if count and is_count(count, most) else None)
         try:
             rows = {int(row["index"]): row["embedding"] for row in answer["data"]}
             vectors = np.array([rows[number] for number in range(len(texts))], np.float32)

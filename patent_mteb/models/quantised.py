@@ -25,14 +25,13 @@ from patent_mteb.patents.views import VIEWS
 from patent_mteb.sample import SAMPLE_VERSION, load
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store import EmbeddingStore, StoredEncoder, stored
-from patent_mteb.store.batches import as_array, text_loader
+from patent_mteb.store.batches import as_array, as_matrix, text_loader
 from patent_mteb.store.codecs import Codec, Levels, Signs
 from patent_mteb.store.resolve import plain
 from patent_mteb.store.settings import NEUTRAL
 
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
-    from torch.utils.data import DataLoader
 
 VECTOR_PRECISIONS = ("int8", "uint8", "binary")
 _TEXTS = 256
@@ -98,13 +97,14 @@ class Quantised(WrappedEncoder):
         found._store, found._encoders = path if isinstance(path, EmbeddingStore) else EmbeddingStore(path), {}
         return found
 
-    def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, **kwargs: Any) -> NDArray[np.float32]:
+    def encode(self, inputs: Any, *, task_metadata: Any, **kwargs: Any) -> NDArray[np.float32]:
         """Return the values that the codes represent, [n, width]; arguments as in mteb's ``EncoderProtocol``."""
         codec, encoder = self._encoder(kwargs)
         if encoder is not None:
             values: NDArray[np.float32] = encoder.encode(inputs, task_metadata=task_metadata, **kwargs)
             return values
-        return codec.value(self.codes(self.model.encode(inputs, task_metadata=task_metadata, **kwargs), codec))
+        vectors = self.model.encode(inputs, task_metadata=task_metadata, **kwargs)
+        return codec.value(self.codes(as_matrix(vectors, len(inputs.dataset), self.mteb_model_meta.name), codec))
 
     def codes(self, vectors: Any, codec: Codec | None = None) -> NDArray[np.int8]:
         return (codec or self._encoder({})[0]).code(self._checked(vectors))
@@ -125,8 +125,9 @@ class Quantised(WrappedEncoder):
         arguments: Any = {**where, "batch_size": _BATCH, "show_progress_bar": False, **kwargs}
         blocks = []
         for role in (PromptType.query, PromptType.document):
-            found = encoder.encode(text_loader(calibration_texts(), _BATCH), prompt_type=role, **arguments)
-            blocks.append(self._checked(found))
+            texts = calibration_texts()
+            found = encoder.encode(text_loader(texts, _BATCH), prompt_type=role, **arguments)
+            blocks.append(self._checked(as_matrix(found, len(texts), self.mteb_model_meta.name)))
         vectors = np.concatenate(blocks).astype(np.float64)
         mean, reach = vectors.mean(axis=0), _DEVIATIONS * vectors.std(axis=0)
         return Levels((mean - reach).astype(np.float32), (mean + reach).astype(np.float32), self.settings)

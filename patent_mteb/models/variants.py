@@ -34,7 +34,7 @@ from patent_mteb.patents.views import SEPARATOR
 from patent_mteb.recipes.patentmap import SECTION_TAGS
 from patent_mteb.search.passages import TokenWindows, inner_models, special_tokens, tokenizer_of
 from patent_mteb.search.vectors import is_encoder
-from patent_mteb.store.batches import as_array, text_loader
+from patent_mteb.store.batches import as_array, as_matrix, text_loader
 from patent_mteb.store.settings import LiveIdentity
 
 if TYPE_CHECKING:
@@ -273,7 +273,8 @@ class Spans(EditedInput):
             windows = zip(block, cut([{"text": text} for text in block]), strict=True)
             spans = [[text] if len(found) == 1 else found[: self.count] for text, found in windows]
             loader = text_loader([span for found in spans for span in found], inputs.batch_size or 32)
-            vectors = as_array(self.model.encode(loader, task_metadata=task_metadata, **kwargs))
+            vectors = self.model.encode(loader, task_metadata=task_metadata, **kwargs)
+            vectors = as_array(as_matrix(vectors, len(loader.dataset), self.mteb_model_meta.name))
             blocks.append(_means(vectors.astype(np.float32, copy=False), [len(found) for found in spans]))
         return np.concatenate(blocks) if blocks else np.empty((0, 0), np.float32)
 

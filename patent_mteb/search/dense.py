@@ -42,7 +42,6 @@ from patent_mteb.search.vectors import (
     as_tensor,
     checked_vectors,
     is_encoder,
-    is_plain,
     joined,
     parts,
     slices_of,
@@ -94,10 +93,10 @@ class DenseSearch(ArraySearch):
             theirs = self._encode(_query_table(queries), PromptType.query, context)
         self.vector_bytes = 0
         for numbers, vectors in self._blocks(context):
-            self.vector_bytes += sum(_SINGLE * int(np.prod(chunk.shape)) for chunk in vectors if is_plain(chunk))
+            self.vector_bytes += sum(_SINGLE * int(np.prod(chunk.shape)) for chunk in vectors)
             with self._phase("Computing similarity", context):
                 block = DocumentBlock(np.arange(len(self.doc_ids)), hidden, allowed, dates).select(numbers)
-                kind = self._kind(theirs, vectors) if all(map(is_plain, (theirs, *vectors))) else None
+                kind = self._kind(theirs, vectors)
                 if kind is not None and allowed is None and len(numbers) == len(self._number):
                     content = _digest_of_corpus(self.corpus["id"][:], vectors)
                     place = (kind, self.way, content, gate.identity if gate else "")
@@ -137,7 +136,7 @@ class DenseSearch(ArraySearch):
             chunks: list[Any] = []
             with self._phase("Encoding corpus", context):
                 for part in self._chunks(first):
-                    if chunks and (not is_plain(chunks[0]) or sum(chunk.nbytes for chunk in chunks) >= most):
+                    if chunks and sum(chunk.nbytes for chunk in chunks) >= most:
                         break
                     chunks.append(self._encode(_corpus_table(self.corpus.select(part)), PromptType.document, context))
                     last = part.stop
@@ -158,9 +157,8 @@ class DenseSearch(ArraySearch):
         if kind is None:
             start = 0
             for vectors in chunks:
-                count = vectors.shape[0] if hasattr(vectors, "shape") else len(vectors)
-                self._rank_by_model(best, queries, vectors, block.select(slice(start, start + count)))
-                start += count
+                self._rank_by_model(best, queries, vectors, block.select(slice(start, start + len(vectors))))
+                start += len(vectors)
             return
         if block.allowed is not None:
             pairs = block.allowed > block.hidden
@@ -194,9 +192,9 @@ class DenseSearch(ArraySearch):
         return min(distances, key=distances.__getitem__, default=None)
 
     def _rank_by_model(self, best: TopK, queries: Any, vectors: Any, block: DocumentBlock) -> None:
-        """Rank by the model's own similarity; vectors that are not a matrix are passed as a whole."""
+        """Rank by the model's own similarity."""
         size, numbers = len(best.query_ids), block.numbers
-        step = max(1, int(_SCORES_MB * 1e6 / 4 / len(numbers))) if is_plain(queries) else size
+        step = max(1, int(_SCORES_MB * 1e6 / 4 / len(numbers)))
         for rows in slices_of(size, step):
             scores = score_array(self.model.similarity(queries[rows] if step < size else queries, vectors))
             expected, name = (rows.stop - rows.start, len(numbers)), self.mteb_model_meta.name

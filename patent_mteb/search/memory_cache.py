@@ -97,8 +97,7 @@ class CachedEncoder:
         new = [text for text in dict.fromkeys(texts) if (prompt_type, text) not in self._vectors]
         if len(new) == len(set(texts)):
             vectors = encoded(inputs, len(texts))
-            if getattr(vectors, "ndim", 0) == 2:
-                self._vectors |= {(prompt_type, text): vectors[row] for row, text in enumerate(texts)}
+            self._vectors |= {(prompt_type, text): vectors[row] for row, text in enumerate(texts)}
             return vectors
         if new:
             vectors = encoded(text_loader(new, inputs.batch_size or 32), len(new))

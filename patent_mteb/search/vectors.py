@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
 from patent_mteb.search.timing import phase
+from patent_mteb.store.batches import as_matrix
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,15 +25,6 @@ _ROWS_AT_ONCE = 4096
 def is_encoder(model: object) -> TypeGuard[EncoderProtocol]:
     """Whether mteb would search with the model's vectors: an encoder without its own search."""
     return isinstance(model, EncoderProtocol) and not isinstance(model, SearchProtocol)
-
-
-def is_plain(vectors: Any) -> bool:
-    """Whether vectors are one matrix of numbers."""
-    if isinstance(vectors, np.ndarray):
-        return vectors.ndim == 2 and vectors.dtype.kind in "fiu"
-    import torch
-
-    return isinstance(vectors, torch.Tensor) and vectors.ndim == 2 and vectors.layout is torch.strided
 
 
 def slices_of(size: int, step: int) -> Iterator[slice]:
@@ -70,19 +62,8 @@ def joined(chunks: list[Any], kind: str, places: NDArray[np.int64] | None = None
 
 
 def checked_vectors(vectors: Any, count: int, blame: str, *, refuse_equal: bool = False) -> Any:
-    """The vectors of ``count`` texts, without gradient; those that are not a matrix are only counted."""
-    if not hasattr(vectors, "shape") and not hasattr(vectors, "__len__"):
-        raise ModelError(f"{blame} gave a {type(vectors).__name__} instead of vectors")
-    shape = tuple(getattr(vectors, "shape", (0,))) or (0,)
-    found = shape[0] if hasattr(vectors, "shape") else len(vectors)
-    if found != count:
-        raise ModelError(f"{blame} gave {found} vectors for {count} texts")
-    if not is_plain(vectors):
-        return vectors
-    if shape[1] == 0:
-        raise ModelError(f"{blame} gave vectors of no dimension")
-    if hasattr(vectors, "detach"):
-        vectors = vectors.detach()
+    """The vectors of ``count`` texts as a matrix, without gradient."""
+    vectors = as_matrix(vectors, count, blame)
     with np.errstate(over="ignore"):
         finite = [as_tensor(part).norm(dim=1).isfinite().numpy() for part in parts(vectors)]
     broken = np.flatnonzero(~np.concatenate([np.ones(0, bool), *finite]))

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
@@ -90,6 +91,55 @@ def as_array(found: Any) -> NDArray[Any]:
         found = (found.detach().to_dense() if found.is_sparse else found.detach()).cpu()
         found = found.float().numpy() if found.is_floating_point() else found.numpy()
     return np.asarray(found)
+
+
+def as_matrix(vectors: Any, count: int, blame: str | None) -> Any:
+    """Check the output of an encoder. Returns one vector a text, as a NumPy array or a torch tensor of real numbers.
+
+    Raises:
+        ModelError: it is sparse, ragged, complex, without values, or has another shape.
+    """
+    if not hasattr(type(vectors), "shape") and not hasattr(vectors, "__len__"):
+        raise ModelError(f"{blame} gave a {type(vectors).__name__} instead of vectors")
+    problem = "a SciPy matrix" if scipy.sparse.issparse(vectors) else ""
+    try:
+        if not problem and not hasattr(vectors, "detach"):
+            vectors = _array(vectors)
+        if hasattr(vectors, "detach"):
+            vectors, problem = vectors.detach(), _unusable_tensor(vectors)
+        elif not problem and vectors.dtype.kind not in "fiu":
+            problem = f"an array of {vectors.dtype}"
+    except (RuntimeError, TypeError, ValueError) as error:
+        problem = f"a {type(vectors).__name__} that is not an array ({error})"
+    if not problem and vectors.ndim and len(vectors) != count:
+        raise ModelError(f"{blame} gave {len(vectors)} vectors for {count} texts")
+    if not problem and (vectors.ndim != 2 or not vectors.shape[1]):
+        problem = f"an array of shape {tuple(vectors.shape)}"
+    if problem:
+        remedy = "return one vector of real numbers for each text, as a dense array [texts, dimensions]"
+        raise ModelError(f"{blame} gave {problem} for {count} texts. Remedy: {remedy}")
+    return vectors
+
+
+def _array(vectors: Any) -> Any:
+    """A list of arrays or tensors as one array or tensor; truth values and objects become numbers."""
+    if isinstance(vectors, (list, tuple)) and vectors and all(hasattr(row, "detach") for row in vectors):
+        import torch
+
+        return torch.stack(tuple(vectors))
+    found = np.asarray(vectors)
+    return found.astype(np.float32) if found.dtype.kind in "bO" else found
+
+
+def _unusable_tensor(vectors: Any) -> str:
+    """Why a torch tensor is not a matrix of real numbers; empty if it is one."""
+    if vectors.is_nested:
+        return "a nested tensor"
+    if str(vectors.layout) != "torch.strided":
+        return f"a tensor of layout {vectors.layout}"
+    if vectors.is_meta:
+        return "a tensor without values (device meta)"
+    return f"a tensor of {vectors.dtype}" if vectors.is_complex() or vectors.is_quantized else ""
 
 
 def token_lengths(encoder: Any, texts: Sequence[str]) -> NDArray[np.int64]:

@@ -29,7 +29,7 @@ from tqdm.auto import tqdm
 from patent_mteb.errors import ModelError
 from patent_mteb.files import read_json
 from patent_mteb.identity import json_digest
-from patent_mteb.store.batches import as_array, loader_of, rows_of, texts_of, token_lengths, within_budget
+from patent_mteb.store.batches import as_array, as_matrix, loader_of, rows_of, texts_of, token_lengths, within_budget
 from patent_mteb.store.codecs import Codec
 from patent_mteb.store.keys import Keys, distinct, hash_texts
 from patent_mteb.store.locks import claimed_groups, grouped
@@ -432,18 +432,15 @@ class StoredEncoder(LiveIdentity):
     def _checked(self, vectors: Any, count: int, space: Space, width: int, task: str) -> NDArray[Any]:
         """Return the vectors of ``count`` texts as an array of the store's type."""
         blame = f"{self._meta.name} on {task}"
-        if getattr(vectors, "is_sparse", False):
-            raise ModelError(f"{blame}: sparse vectors are not stored. Remedy: run the model without the store.")
-        vectors = as_array(vectors)
+        vectors = as_array(as_matrix(vectors, count, blame))
         if not np.issubdtype(vectors.dtype, np.floating):
             raise ModelError(
                 f"{blame}: vectors of {vectors.dtype} are not stored. Remedy: run the model without the store."
             )
-        if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] == 0 or (width and vectors.shape[1] != width):
+        if width and vectors.shape[1] != width:
             raise ModelError(
-                f"{blame}: the model gave an array of shape {vectors.shape} for {count} texts"
-                + (f", where it gave vectors of {width} dimensions before" if width else "")
-                + ". Nothing of it was stored. Remedy: correct the model, or give it another name or revision."
+                f"{blame}: the model gave vectors of {vectors.shape[1]} dimensions, where it gave vectors of {width}"
+                " before. Nothing of it was stored. Remedy: correct the model, or give it another name or revision."
             )
         with np.errstate(over="ignore"):
             converted: NDArray[Any] = vectors.astype(space.dtype if self._codec is None else np.float32, copy=False)

@@ -16,7 +16,7 @@ from patent_mteb.errors import ModelError
 from patent_mteb.models.variants import reads_section_tags, section_tags
 from patent_mteb.protocols.mlp_probe import SMALL_EMBEDDINGS, one_thread
 from patent_mteb.search.timing import phase
-from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain
+from patent_mteb.search.vectors import as_tensor, checked_vectors
 from patent_mteb.store.batches import text_loader
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import KEY, vectors_record
@@ -42,10 +42,7 @@ def encode_texts(
     where: Any = {"task_metadata": task_metadata, "hf_split": hf_split, "hf_subset": hf_subset}
     with phase("encode"):
         found: Any = model.encode(loader, prompt_type=prompt_type, **where, **encode_kwargs)
-    vectors = checked_vectors(found if hasattr(found, "detach") else np.asarray(found), len(row_of), source)
-    if not is_plain(vectors):
-        raise ModelError(f"{source} gave embeddings of shape {vectors.shape} for {len(row_of)} texts")
-    matrix: np.ndarray = as_tensor(vectors).numpy()
+    matrix: np.ndarray = as_tensor(checked_vectors(found, len(row_of), source)).numpy()
     return matrix[[row_of[text] for text in texts]] if len(row_of) < len(texts) else matrix
 
 

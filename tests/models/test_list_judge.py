@@ -124,10 +124,11 @@ def test_the_order_is_that_of_the_server(method, answer, window):
 
 def test_documents_that_an_answer_leaves_out_keep_their_order_behind(caplog):
     """Window of 12 documents: repeated and unknown numbers are ignored, and such answers are counted."""
-    with chat_server(lambda body: "[5] > [99] > [2] > [5] > [0]") as (url, _):
+    with chat_server(lambda body: "[5] > [99] > [2] > [5] > [9] > [8] > [7] > [6]") as (url, _):
         run = run_of(Reranked(First(), judge(url, "listwise"), k=12), CORPUS, QUERIES, top_k=12)
-    rest = [number for number in range(12) if number not in (4, 1)]
-    assert [document for document, _ in run.ranking("qa")] == [f"d{number}" for number in [4, 1, *rest]]
+    named = [4, 1, 8, 7, 6, 5]
+    rest = [number for number in range(12) if number not in named]
+    assert [document for document, _ in run.ranking("qa")] == [f"d{number}" for number in [*named, *rest]]
     assert (run.effort["incomplete"], run.effort["unreadable"]) == (2, 0)
     assert "chat/org-model-listwise: 2 answers are incomplete" in caplog.text and "unreadable" not in caplog.text
 
@@ -157,9 +158,29 @@ def test_an_answer_without_a_ranking_changes_nothing_is_counted_and_many_are_ref
 
 
 @pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (" > ".join(f"[{number}]" for number in range(11, -1, -1)), "numbers from 0"),
+        ("[3]", "fewer than half of the documents"),
+        ("[1] > [1] > [1]", "fewer than half of the documents"),
+        ("According to the patent of 1998, [2] > [1]", "fewer than half of the documents"),
+    ],
+)
+def test_an_answer_that_counts_from_zero_or_leaves_most_documents_out_is_not_a_ranking(answer, problem):
+    with chat_server(lambda body: answer) as (url, _):
+        run = run_of(Reranked(First(), judge(url, "listwise"), k=12), CORPUS, QUERIES, top_k=12)
+        assert [document for document, _ in run.ranking("qa")] == [f"d{number}" for number in range(12)]
+        assert run.effort["unreadable_kinds"] == {problem: 2} and not run.effort["incomplete"]
+        with pytest.raises(ModelError, match="answers of org/model have no order of the documents"):
+            run_of(Reranked(First(), judge(url, "listwise", window=2 * 6), k=60), LARGE, QUERIES)
+
+
+@pytest.mark.parametrize(
     ("text", "wanted"),
     [
         ("[2] > [1] > [3]", [2, 1, 3]),
+        ("I compared [1] and [2]. Document [1] is worse: [2] > [1]", [2, 1]),
+        ("First [1] > [2] > [3], but on reflection [3] > [2] > [1].", [3, 2, 1]),
         ("2 > 1, 3", [2, 1, 3]),
         ("Ranking: 2, 1", [2, 1]),
         ("Document 3", [3]),

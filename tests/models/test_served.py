@@ -160,3 +160,38 @@ def test_a_plan_states_the_tokens_of_a_server_and_their_price(tmp_path, monkeypa
     )
     shown = " ".join(capsys.readouterr().out.split())
     assert f"about {found.tokens:,} tokens" in shown and f"{found.tokens / 2e6:,.2f} at 0.5 a million" in shown
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        {},
+        {"prompt_tokens": None},
+        {"prompt_tokens": -1_000_000},
+        {"prompt_tokens": 0},
+        {"prompt_tokens": True},
+        {"prompt_tokens": 12.5},
+        {"prompt_tokens": "12"},
+        {"prompt_tokens": 10**30},
+        {"prompt_tokens": 10**9},
+        [12],
+    ],
+)
+def test_a_plan_does_not_believe_impossible_numbers_of_tokens(tmp_path, caplog, usage):
+    task = mteb.get_task("PatentMapAbsToAbsRetrieval.sample")
+    with chat_server(lambda body: embeddings(body, lambda document: document | {"usage": usage})) as (url, _):
+        found = plan(stored(served(url), tmp_path), [task], tmp_path / "results")
+    assert found.tokens is None and "gives no possible number of tokens" in caplog.text
+
+
+def test_a_plan_does_not_estimate_tokens_that_are_counted_for_some_requests_only(tmp_path, caplog):
+    counted = iter([True])
+    task = mteb.get_task("PatentMapAbsToAbsRetrieval.sample")
+
+    def answer(body):
+        return embeddings(body, lambda found: found | {"usage": {"prompt_tokens": 9} if next(counted, False) else None})
+
+    with chat_server(answer) as (url, _):
+        found = plan(stored(served(url, texts_at_once=8), tmp_path), [task], tmp_path / "results")
+    assert found.tokens is None and "gives no possible number of tokens" in caplog.text
