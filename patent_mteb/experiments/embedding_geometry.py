@@ -14,6 +14,7 @@ from mteb.types import PromptType
 from patent_mteb.errors import ModelError
 from patent_mteb.files import json_lines, write_jsonl
 from patent_mteb.metrics import embedding_geometry as measures
+from patent_mteb.patents.scripts import split_words
 from patent_mteb.search.base import document_text, query_texts
 from patent_mteb.tasks.frozen import encode_texts
 from patent_mteb.tasks.perquery import path_of
@@ -101,7 +102,9 @@ class _Vectors:
 
     def long_enough(self, name: str) -> np.ndarray:
         """Return the vectors of the texts of a section with at least :data:`MIN_WORDS` words."""
-        return self.of(key for key, text in self.texts.items() if key[0] == name and len(text.split()) >= MIN_WORDS)
+        return self.of(
+            key for key, text in self.texts.items() if key[0] == name and len(split_words(text)) >= MIN_WORDS
+        )
 
 
 def _texts(task: PatentRetrieval, corpus: Any) -> dict[str, dict[str, str]]:

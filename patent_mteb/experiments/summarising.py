@@ -16,6 +16,7 @@ from patent_mteb.identity import digest
 from patent_mteb.patents import views
 from patent_mteb.patents.claims import independent_claims
 from patent_mteb.patents.records import Patent
+from patent_mteb.patents.scripts import first_words, split_words
 from patent_mteb.patents.summaries import EXTRACT, KINDS, MODEL, WrittenSummary, source_of, text_of
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.sophia import advantages_and_disadvantages, object_of_invention, sentences
@@ -84,7 +85,7 @@ class Extracts:
     def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Answer]:
         today = dt.datetime.now(dt.UTC).date().isoformat()
         for kind, patent in wanted:
-            yield Answer(" ".join(_EXTRACT[kind](patent).split()[: _WORDS[kind]]), Usage(), _EXTRACTS, today)
+            yield Answer(first_words(_EXTRACT[kind](patent), _WORDS[kind]), Usage(), _EXTRACTS, today)
 
 
 def _description(patent: Patent) -> str:
@@ -99,7 +100,7 @@ def _central(patent: Patent) -> str:
     weight = [sum(frequency[word] for word in some) / len(some) if some else 0.0 for some in words]
     remaining, chosen = _WORDS["abstract"], []
     for place in sorted(range(len(of_text)), key=lambda one: (-weight[one], one)):
-        if (size := len(of_text[place].split())) <= remaining:
+        if (size := len(split_words(of_text[place]))) <= remaining:
             remaining -= size
             chosen.append(place)
     return " ".join(of_text[place] for place in sorted(chosen))

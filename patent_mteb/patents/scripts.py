@@ -15,6 +15,7 @@ MARKS = "".join(chr(code) for code in range(0x300, 0x1D00) if unicodedata.catego
 """Combining marks, such as the vowels of Hindi. They belong to a word, but ``\\w`` excludes them."""
 
 HAS_UNSPACED = re.compile(f"[{UNSPACED}]")
+_WORD_AND_BLANK = re.compile(rf"(?:[{UNSPACED}]{{1,2}}|[^\s{UNSPACED}]+) ?")
 
 
 def words_and_pieces(text: str, size: int, pattern: re.Pattern[str]) -> list[str]:
@@ -24,3 +25,15 @@ def words_and_pieces(text: str, size: int, pattern: re.Pattern[str]) -> list[str
         starts = range(max(1, len(run) - size + 1)) if HAS_UNSPACED.match(run) else ()
         words += [run[start : start + size] for start in starts] or [run]
     return words
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text, each with the blank after it. Two letters of an unspaced script count as a word."""
+    if HAS_UNSPACED.search(text):
+        return _WORD_AND_BLANK.findall(" ".join(text.split()))
+    return [f"{word} " for word in text.split()]
+
+
+def first_words(text: str, number: int) -> str:
+    """Return the first words of a text, with single blanks."""
+    return "".join(split_words(" ".join(text.split(maxsplit=number)[:number]))[:number]).rstrip()

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from patent_mteb.patents.claims import claims_text, first_independent_claim
 from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.on_disk import DiskList, keyed_on_disk, publications
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.scripts import HAS_UNSPACED, UNSPACED, words_and_pieces
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.patents.text_columns import Keyed, Members, Rows, values_of
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
@@ -42,12 +44,27 @@ from patent_mteb.recipes.parameters import Count, Positive
 from patent_mteb.recipes.sampling import grouped, sample_others, sample_queries
 from patent_mteb.recipes.steps import MATCH_THEM, BuildLog, Filter, Funnel, Need, filters_of
 
+_RUN_OR_WORD = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+")
+
+
+def tfidf_words() -> Callable[[str], list[str]]:
+    """Return scikit-learn's analyser for English; words of unspaced scripts become overlapping pairs of letters."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    analyse = TfidfVectorizer(stop_words="english").build_analyzer()
+
+    def words_of(text: str) -> list[str]:
+        words = analyse(text)
+        return words_and_pieces(" ".join(words), 2, _RUN_OR_WORD) if HAS_UNSPACED.search(text) else words
+
+    return words_of
+
 
 def tfidf_vectorizer(frequency: Mapping[str, int], n_texts: int, **options: Any) -> Any:
     """Return a fitted ``TfidfVectorizer``, given the number of texts with each word."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    vectorizer = TfidfVectorizer(stop_words="english", vocabulary=list(frequency), **options)
+    vectorizer = TfidfVectorizer(analyzer=tfidf_words(), vocabulary=list(frequency), **options)
     vectorizer.idf_ = np.log((1 + n_texts) / (1 + np.array(list(frequency.values()), np.float64))) + 1
     return vectorizer
 
@@ -60,9 +77,7 @@ def keywords_of(
     missing = {key: family["abstract_en"] for key, family in queries.items() if not words[key]}
     if not any(missing.values()):
         return words
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    analyse = TfidfVectorizer(stop_words="english").build_analyzer()
+    analyse = tfidf_words()
     frequency: Counter[str] = Counter({term: 0 for abstract in missing.values() for term in analyse(abstract)})
     if not frequency:  # no abstract holds a word
         return words

@@ -59,10 +59,11 @@ from patent_mteb.patents.categories import UNGRADED, is_category, strongest
 from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.near_duplicates import Sketched
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.scripts import first_words
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.patents.text_columns import Few, Keyed, Lists, Rows, codes_of, column, values_of
 from patent_mteb.patents.views import SEPARATOR, join_sections
-from patent_mteb.recipes.dapfam import tfidf_vectorizer
+from patent_mteb.recipes.dapfam import tfidf_vectorizer, tfidf_words
 from patent_mteb.recipes.graph import SparseRows, each_with_ends
 from patent_mteb.recipes.parameters import Count, Positive, Share
 from patent_mteb.recipes.sampling import grouped, ipc_section
@@ -187,9 +188,7 @@ def more_like_this(texts: Mapping[str, str], queries: Iterable[str], depth: int)
 
     The words of all texts are in memory, but the vectors of one block of texts at a time.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    words_of = TfidfVectorizer(stop_words="english").build_analyzer()
+    words_of = tfidf_words()
     frequency: Counter[str] = Counter()  # in the order of the texts, in which scikit-learn adds up a cosine
     for text in texts.values():
         frequency.update(dict.fromkeys(words_of(text), 1))
@@ -562,7 +561,7 @@ class Content:
 
 
 def _words(text: str) -> str:
-    return " ".join(text.split()[:WORDS])
+    return first_words(text, WORDS)
 
 
 def title_and_abstract(title: str, abstract: str, tags: bool) -> str:

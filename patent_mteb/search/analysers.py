@@ -13,13 +13,14 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from datasets import Dataset
+from numpy.typing import NDArray
 
 from patent_mteb.patents.scripts import HAS_UNSPACED, MARKS, UNSPACED, words_and_pieces
 from patent_mteb.search.base import document_texts
@@ -72,10 +73,18 @@ def analyser_of(texts: Iterable[str]) -> str:
     return BIGRAMS if mixed and found in (ENGLISH, WORDS) else found
 
 
+def _drawn(number: int) -> NDArray[np.int64]:
+    return np.sort(np.random.default_rng(0).choice(number, min(number, _SAMPLE), replace=False))
+
+
+def analyser_of_documents(texts: Sequence[str]) -> str:
+    """Return the name of the analyser for a list of texts, from a sample of them."""
+    return analyser_of(texts[row] for row in _drawn(len(texts)))
+
+
 def analyser_of_corpus(corpus: Dataset) -> str:
     """Return the name of the analyser for the documents of a corpus, the same for its queries."""
-    rows = np.random.default_rng(0).choice(len(corpus), min(len(corpus), _SAMPLE), replace=False)
-    drawn = corpus.select(np.sort(rows))
+    drawn = corpus.select(_drawn(len(corpus)))
     in_sections = "sections" in corpus.column_names
     return analyser_of(chain.from_iterable(drawn["sections"]) if in_sections else document_texts(drawn))
 

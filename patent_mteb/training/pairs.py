@@ -33,6 +33,7 @@ from patent_mteb.patents.categories import degree, is_category
 from patent_mteb.patents.claims import claims_text
 from patent_mteb.patents.on_disk import outline, publications
 from patent_mteb.patents.records import Patent
+from patent_mteb.patents.scripts import split_words
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.patentmap import title_and_abstract
 from patent_mteb.recipes.sampling import random_key
@@ -52,7 +53,7 @@ _SHORTEST_SECTION = 15
 
 _CANCELLED = re.compile(r"\W*cancell?ed\W*", re.IGNORECASE)
 _DRAWINGS = re.compile(r"\W*brief description of (?:the |several )*(?:drawings|figures)", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。．！？；])\s*(?=\S)")
 TWELVE = (*REPRESENTATIONS.values(), VIEWS["Tacd"])
 """The twelve representations of a patent in Sophia-Bench (§3.3)."""
 
@@ -243,7 +244,7 @@ def matched_size(pairs: Callable[[], Iterable[Pair]], size: int, seed: int) -> I
 
 def tagged_ta(patent: Patent) -> str:
     """Title and abstract with PatentMap's section tag, empty if the abstract has fewer than 15 words (appendix A)."""
-    long = len(patent.abstract.split()) >= _SHORTEST_SECTION
+    long = len(split_words(patent.abstract)) >= _SHORTEST_SECTION
     return title_and_abstract(patent.title, patent.abstract, tags=True) if long else ""
 
 
@@ -258,12 +259,12 @@ def _sentences_shuffled(text: str, rng: random.Random) -> str:
 
 def _cropped(text: str, rng: random.Random) -> str:
     """Remove one random span of the words, at least one word (§5.2 iii)."""
-    words = text.split()
+    words = split_words(text)
     if len(words) < 2:
         return text
     size = max(1, round(_CROP * len(words)))
     start = rng.randint(0, len(words) - size)
-    return " ".join([*words[:start], *words[start + size :]])
+    return "".join([*words[:start], *words[start + size :]]).rstrip()
 
 
 def _of_abstract(change: Callable[[str, random.Random], str]) -> _Policy:
@@ -294,7 +295,7 @@ def _one_of(sections: Sequence[str]) -> _Policy:
 
     def draw(patent: Patent, rng: random.Random) -> str:
         texts = [(tag, text_of(patent).strip()) for tag, text_of in map(_SECTIONS.__getitem__, sections)]
-        long = [f"{tag} {text}" for tag, text in texts if len(text.split()) >= _SHORTEST_SECTION]
+        long = [f"{tag} {text}" for tag, text in texts if len(split_words(text)) >= _SHORTEST_SECTION]
         return rng.choice([tagged_ta(patent), *long])
 
     return draw

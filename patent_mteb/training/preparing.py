@@ -15,6 +15,7 @@ directions: a near and cited text is probably an unlabelled positive (PatenTEB Â
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +24,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import bm25s
 import numpy as np
 import pyarrow.parquet as pq
 import torch
@@ -39,12 +39,15 @@ from patent_mteb.patents.on_disk import publications as outlines
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.sampling import grouped
+from patent_mteb.search.analysers import ENGLISH, analyser_of_documents
+from patent_mteb.search.bm25 import SETTINGS, BM25Index, BM25Settings
 from patent_mteb.training.bases import Kind, open_model, unit, vectors_of
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import LeakRecord, check_pairs
 from patent_mteb.training.pairs import Pair, pairs_of, read_pairs, write_pairs
 from patent_mteb.training.recipes import Recipe, Settings
 
+logger = logging.getLogger(__name__)
 _AT_ONCE = 4_096
 _CANDIDATES = 10
 """Candidates per negative for a margin, which excludes some of them."""
@@ -70,13 +73,18 @@ class Dense:
 
 
 class Lexical:
-    """The same by BM25 (bm25s, its defaults, English stop words): the vectors are rows, the similarities scores."""
+    """The same by BM25 with the analyser of the documents, in English that of bm25s' defaults, without a stemmer.
+
+    The vectors are rows, the similarities scores.
+    """
 
     device = torch.device("cpu")
 
     def __init__(self, documents: Sequence[str]) -> None:
-        self._index, self._size, self.anchors = bm25s.BM25(), len(documents), list[str]()
-        self._index.index(bm25s.tokenize(list(documents), stopwords="en", show_progress=False), show_progress=False)
+        analyser = analyser_of_documents(documents)
+        logger.info("negatives by BM25: the analyser of these texts is '%s'", analyser)
+        settings = BM25Settings(stemmer=None) if analyser == ENGLISH else SETTINGS[analyser]
+        self._index, self.anchors = BM25Index(documents, settings), list[str]()
 
     def encode_document(self, rows: list[int], **options: Any) -> NDArray[Any]:
         return np.asarray(rows)
@@ -84,10 +92,8 @@ class Lexical:
     encode_query = encode_document
 
     def similarity(self, anchors: NDArray[Any], documents: Any) -> torch.Tensor:
-        texts = [self.anchors[row] for row in anchors]
-        tokens = bm25s.tokenize(texts, stopwords="en", return_ids=False, show_progress=False)
-        scores = [self._index.get_scores(one) if one else np.zeros(self._size, np.float32) for one in tokens]
-        return torch.from_numpy(np.stack(scores))[:, np.asarray(documents)]
+        scores = self._index.scores([self.anchors[row] for row in anchors]).toarray()
+        return torch.from_numpy(scores[:, np.asarray(documents)])
 
     def similarity_pairwise(self, anchors: NDArray[Any], documents: Any) -> torch.Tensor:
         scores = (self.similarity(anchors[row : row + 1], [one]) for row, one in enumerate(documents))

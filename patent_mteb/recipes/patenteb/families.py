@@ -24,6 +24,7 @@ from patent_mteb.patents.families import age
 from patent_mteb.patents.near_duplicates import Sketched
 from patent_mteb.patents.on_disk import keyed_on_disk
 from patent_mteb.patents.records import Citation, Claim, Patent
+from patent_mteb.patents.scripts import split_words
 from patent_mteb.patents.text_columns import Few, Keyed, Members, Rows, TextMap, codes_of, values_of
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Fragments, Role, extract
@@ -373,7 +374,7 @@ def _filters(graph: FamilyGraph, params: Params) -> list[Filter[Family]]:
         ),
         Filter(
             f"of at most {params.max_words} words",
-            lambda family: len(family.text.split()) <= params.max_words,
+            lambda family: len(split_words(family.text)) <= params.max_words,
             "raise max_words",
         ),
         Filter(
