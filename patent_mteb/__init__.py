@@ -67,12 +67,13 @@ def register() -> None:
     from patent_mteb.models.registry import suite_metas
     from patent_mteb.tasks.catalogue import enter_own, listed_tasks, mteb_benchmarks, unlisted_tasks
 
-    _mteb.evaluate_without_torch()
-    # tasks first: mteb drops model prompts that name an unknown task
-    _mteb.register_tasks(listed_tasks(), unlisted_tasks())
-    _mteb.register_benchmarks(mteb_benchmarks())
-    enter_own()
-    _mteb.register_models(suite_metas())
+    with _mteb.REGISTERING:
+        _mteb.evaluate_without_torch()
+        # tasks first: mteb drops model prompts that name an unknown task
+        _mteb.register_tasks(listed_tasks(), unlisted_tasks())
+        _mteb.register_benchmarks(mteb_benchmarks())
+        enter_own()
+        _mteb.register_models(suite_metas())
 
 
 def register_benchmark(benchmark: PatentBenchmark) -> None:
@@ -93,9 +94,11 @@ def register_benchmark(benchmark: PatentBenchmark) -> None:
         >>> mteb.get_benchmark("PatentMap").name
         'PatentMap'
     """
+    from patent_mteb import _mteb
     from patent_mteb.tasks import catalogue
 
-    catalogue.add(benchmark)
+    with _mteb.REGISTERING:
+        catalogue.add(benchmark)
     register()
 
 
@@ -115,7 +118,8 @@ def register_tasks(tasks: Iterable[type[AbsTask]], hidden: Iterable[type[AbsTask
     """
     from patent_mteb import _mteb
 
-    _mteb.register_tasks(tasks, hidden)
+    with _mteb.REGISTERING:
+        _mteb.register_tasks(tasks, hidden)
 
 
 def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
@@ -134,7 +138,8 @@ def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
     """
     from patent_mteb import _mteb
 
-    _mteb.register_benchmarks(benchmarks)
+    with _mteb.REGISTERING:
+        _mteb.register_benchmarks(benchmarks)
 
 
 def __getattr__(name: str) -> Any:

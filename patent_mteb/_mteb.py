@@ -1,4 +1,4 @@
-"""All uses of mteb's private names: its registries and the steps of its tasks.
+"""All uses of mteb's private names: its registries, and the steps and random generators of its tasks.
 
 mteb has no plugin mechanism. Its registries are plain containers, which only this module extends; :func:`_private`
 looks up every name. :data:`METHODS` lists the private methods that the suite replaces, and :data:`NAMES` all names
@@ -13,9 +13,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from patent_mteb.errors import RegistrationError
@@ -37,8 +38,9 @@ METHODS: dict[tuple[str, str, str], tuple[str, ...]] = {
 """Module, class and method of mteb that a hook replaces, with the parameters that the hook needs."""
 
 NAMES = {
+    "mteb._set_seed": "_set_seed",
     "mteb": "HybridSearch evaluate get_benchmark get_model_meta get_model_metas get_task get_tasks",
-    "mteb.abstasks": "AbsTask",
+    "mteb.abstasks": "AbsTask AbsTaskClustering AbsTaskMultilabelClassification",
     "mteb.abstasks.retrieval": "AbsTaskRetrieval",
     "mteb.abstasks.retrieval_dataset_loaders": "RetrievalSplitData",
     "mteb.abstasks.sts": "AbsTaskSTS",
@@ -147,6 +149,19 @@ def _named_model(model: Any) -> tuple[Any, ModelMeta, str | None, str | None]:
     return model, meta, meta.name, meta.revision
 
 
+def restart_generators(task: AbsTask) -> None:
+    """Let a task draw as a new object does: its random generators, those of its subtasks, and the global ones.
+
+    mteb creates them with the task. Its clustering and multi-label tasks draw their documents from them, and go on
+    where the previous evaluation stopped, so that a score would depend on the models before.
+    """
+    from mteb._set_seed import _set_seed
+
+    for subtask in getattr(task.metadata, "tasks", ()):
+        restart_generators(subtask)
+    task.rng_state, task.np_rng = _set_seed(task.seed)
+
+
 def _moved(what: str) -> str:
     from importlib.metadata import version
 
@@ -166,6 +181,13 @@ def _private(module: str, name: str, kind: type) -> Any:
         raise RegistrationError(_moved(f"{module}.{name} of type {kind.__name__}"))
     return found
 
+
+REGISTERING = RLock()
+"""Held while a registry of mteb is created or changed. A fork waits for it, so that no child has half a registry."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=REGISTERING.acquire, after_in_parent=REGISTERING.release, after_in_child=REGISTERING.release
+    )
 
 _TASKS = ("mteb.get_tasks", "_TASKS_REGISTRY", dict)
 _MODELS = ("mteb.models.model_implementations", "MODEL_REGISTRY", dict)
@@ -219,15 +241,16 @@ def _create_late() -> bool:
         _private("mteb.benchmarks.get_benchmark", "_build_registry with a cache", Callable)  # type: ignore[arg-type]
     if build.__module__ != __name__ and not build.cache_info().currsize:
 
-        @cache
         def built() -> dict[str, Benchmark]:
-            registry: dict[str, Benchmark] = build()
-            while _WAITING:
-                _enter(registry, _WAITING[0].name, _WAITING[0], "benchmark")
-                _WAITING.pop(0)
+            with REGISTERING:  # mteb's cache lets several threads create a registry each
+                registry: dict[str, Benchmark] = build()
+                while _WAITING:
+                    _enter(registry, _WAITING[0].name, _WAITING[0], "benchmark")
+                    _WAITING.pop(0)
             return registry
 
         module._build_registry = built
+        module._build_registry.cache_info = build.cache_info
     return not module._build_registry.cache_info().currsize
 
 
@@ -240,33 +263,35 @@ def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
         _enter(_benchmarks(), benchmark.name, benchmark, "benchmark")
 
 
-_REPLACEABLE: dict[str, list[str]] = {"tasks": [], "benchmarks": []}
-"""The names that the last call of :func:`replace_registered` registered."""
+_REPLACEABLE: dict[str, dict[str, Any]] = {"tasks": {}, "benchmarks": {}}
+"""What the last call of :func:`replace_registered` registered, by name."""
 
 
 def replace_registered(tasks: Iterable[type[AbsTask]], benchmarks: Iterable[Benchmark]) -> None:
     """Register tasks and benchmarks instead of those of the last call: all of them, or none."""
-    tasks, benchmarks = tuple(tasks), tuple(benchmarks)
     module = importlib.import_module("mteb.get_tasks")
     registry: dict[str, Any] = _private(*_TASKS)
-    if not (tasks or benchmarks or any(_REPLACEABLE.values())):
+    wanted: dict[str, dict[str, Any]] = {
+        "tasks": {task.metadata.name: task for task in tasks},
+        "benchmarks": {benchmark.name: benchmark for benchmark in benchmarks},
+    }
+    if wanted == _REPLACEABLE:
         return
     known = _benchmarks()
     removed = [registry.pop(name, None) for name in _REPLACEABLE["tasks"]]
     module.TASK_LIST = tuple(task for task in module.TASK_LIST if task not in removed)  # type: ignore[attr-defined]
     for name in _REPLACEABLE["benchmarks"]:
         known.pop(name, None)
-    _REPLACEABLE.update(tasks=[], benchmarks=[])
-    task_names = [task.metadata.name for task in tasks]
-    benchmark_names = [benchmark.name for benchmark in benchmarks]
-    conflicts = [name for name in task_names if name in registry] + [name for name in benchmark_names if name in known]
+    _REPLACEABLE.update(tasks={}, benchmarks={})
+    conflicts = [name for name in wanted["tasks"] if name in registry]
+    conflicts += [name for name in wanted["benchmarks"] if name in known]
     if conflicts:
         raise RegistrationError(
             f"the name '{conflicts[0]}' belongs to another task or benchmark. Remedy: give the data set another name"
         )
-    register_tasks(tasks)
-    register_benchmarks(benchmarks)
-    _REPLACEABLE.update(tasks=task_names, benchmarks=benchmark_names)
+    register_tasks(wanted["tasks"].values())
+    register_benchmarks(wanted["benchmarks"].values())
+    _REPLACEABLE.update(wanted)
 
 
 def register_models(metas: Iterable[ModelMeta]) -> None:

@@ -16,7 +16,7 @@ import mteb
 import pytest
 
 import patent_mteb
-from patent_mteb import _mteb
+from patent_mteb import _mteb, published
 from patent_mteb.errors import RegistrationError
 from patent_mteb.tasks.catalogue import mteb_benchmarks, sample_tasks, tasks
 
@@ -288,6 +288,82 @@ for order in [*orders, ("mteb", "patent_mteb")]:
 print(len(failed), failed)
 """
     assert started(code, PATENT_MTEB_AUTOLOAD=autoload) == ["0", "[]"]
+
+
+def test_a_paper_has_one_citation_key_in_mteb_and_the_suite():
+    """mteb's tests refuse a title with two keys in its tasks, models and benchmarks."""
+    cited = [task.metadata.bibtex_citation for task in (*mteb.get_tasks(), *TASKS)]
+    cited += [meta.citation for meta in mteb.get_model_metas()] + [found.citation for found in mteb.get_benchmarks()]
+    keys = {}
+    for entry in re.split(r"(?m)^(?=@)", "\n".join(filter(None, cited))):
+        title = re.search(r"\btitle\s*=\s*\{(.*?)\},?\s*$", entry, re.MULTILINE | re.DOTALL)
+        if title:
+            keys.setdefault(" ".join(title[1].lower().split()), set()).add(re.match(r"@\w+\{([^,]+)", entry)[1])
+    ours = {re.match(r"@\w+\{([^,]+)", entry)[1] for entry in published._citations().values()}
+    assert {title: found for title, found in keys.items() if found & ours and len(found) > 1} == {}
+    assert len([title for title, found in keys.items() if found & ours]) > 10
+
+
+ASKED_BY_THREADS = """
+import sys, threading
+from concurrent.futures import ThreadPoolExecutor
+sys.setswitchinterval(1e-5)
+import mteb
+together = threading.Barrier(8)
+def names(_):
+    together.wait()
+    return {benchmark.name for benchmark in mteb.get_benchmarks()}
+with ThreadPoolExecutor(8) as pool:
+    seen = [*pool.map(names, range(8)), {benchmark.name for benchmark in mteb.get_benchmarks()}]
+assert all({"PatentMTEB", "DAPFAM.sample", "MTEB(eng, v2)"} <= names for names in seen), list(map(len, seen))
+"""
+
+
+@pytest.mark.slow
+def test_threads_that_ask_for_the_benchmarks_first_lose_none(started):
+    """mteb caches its registry without a lock, so that each thread of the first call may create one of its own. Here
+    threads of a child that was forked before the first call and of a spawned one ask, then those of the process itself,
+    which forks while they do.
+    """
+    code = f"""
+import mteb, multiprocessing, os, sys, threading
+for method in ("fork", "spawn"):
+    child = multiprocessing.get_context(method).Process(target=exec, args=({ASKED_BY_THREADS!r}, {{}}))
+    child.start()
+    child.join()
+    print(method, child.exitcode)
+asked = threading.Thread(target=exec, args=({ASKED_BY_THREADS!r}, {{}}))
+asked.start()
+child = os.fork()
+if not child:
+    os._exit(0 if "PatentMTEB" in {{benchmark.name for benchmark in mteb.get_benchmarks()}} else 3)
+print("during", os.waitpid(child, 0)[1])
+asked.join()
+exec({ASKED_BY_THREADS!r}, {{}})
+"""
+    assert started(code) == ["fork", "0", "spawn", "0", "during", "0"]
+
+
+def test_a_data_set_that_did_not_change_is_not_registered_again(monkeypatch):
+    """Another thread may look for one of its tasks at that moment."""
+
+    class Registry(dict):
+        def pop(self, name, default=None):
+            raise AssertionError(f"{name} leaves the registry")
+
+    registry = importlib.import_module("mteb.get_tasks")
+    task = type(
+        "OwnTask", (SAMPLE_TASKS[0],), {"metadata": SAMPLE_TASKS[0].metadata.model_copy(update={"name": "Own"})}
+    )
+    _mteb.replace_registered([task], [])
+    try:
+        monkeypatch.setattr(registry, "_TASKS_REGISTRY", Registry(registry._TASKS_REGISTRY))
+        _mteb.replace_registered([task], [])
+        assert registry._TASKS_REGISTRY["Own"] is task
+    finally:
+        monkeypatch.undo()
+        _mteb.replace_registered([], [])
+    assert "Own" not in registry._TASKS_REGISTRY
 
 
 @pytest.mark.parametrize("method", sorted(_mteb.METHODS))

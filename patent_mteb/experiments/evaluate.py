@@ -6,14 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import mteb
 import numpy as np
 import polars as pl
 from mteb.types import EncodeKwargs
 
 from patent_mteb.data.loading import DATA_VARIABLE, plain_name
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.experiments.run import unable, unloading
+from patent_mteb.experiments.run import evaluate_with_mteb, unable, unloading
 from patent_mteb.metrics.measures import QueryScores
 from patent_mteb.metrics.significance import bootstrap
 from patent_mteb.models.composition import identified
@@ -108,13 +107,13 @@ def evaluate(
                 evaluations: list[Evaluation] = []
                 with receiving(evaluations.append):
                     options = cast("EncodeKwargs", dict(encode_kwargs or {}))
-                    result = mteb.evaluate(
+                    result = evaluate_with_mteb(
                         model, task, cache=None, co2_tracker=False, encode_kwargs=options, show_progress_bar=False
                     )
                 if evaluations:
                     found[label] = _by_slice(evaluations[-1], wanted)
                 else:
-                    rows += _plain_rows(label, task, wanted, result.task_results[0].scores)
+                    rows += _plain_rows(label, task, wanted, result.scores)
         rows += _compared(task, found, wanted, against)
     for one in canaries:
         one.look()

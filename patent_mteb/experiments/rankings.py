@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import mteb
 import polars as pl
 from mteb.abstasks import AbsTask
 from mteb.models import MTEBModels
-from mteb.results import TaskResult
 
 from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.experiments.evaluate import retrieval_task
 from patent_mteb.experiments.results_folder import ResultsFolder
-from patent_mteb.experiments.run import evaluate_into, scores_of, unable, unloading
+from patent_mteb.experiments.run import evaluate_into, evaluate_with_mteb, scores_of, unable, unloading
 from patent_mteb.identity import version
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.metrics.significance import too_small
@@ -95,7 +93,7 @@ def _setting(setting: Fusion | Weighted) -> dict[str, Any]:
 def _scores(model: ArraySearch, task: PatentRetrieval, cache: ResultsFolder | None) -> dict[str, Any]:
     options: Mapping[str, Any] = {"co2_tracker": False, "encode_kwargs": {}, "show_progress_bar": False}
     if cache is None:
-        result: TaskResult = mteb.evaluate(model, task, cache=None, **options).task_results[0]
+        result = evaluate_with_mteb(model, task, cache=None, **options)
     else:
         result = evaluate_into(cache, model, task, **options)
     scores = scores_of(result, task)

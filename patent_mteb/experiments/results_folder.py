@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from mteb.abstasks import AbsTask
+from mteb.abstasks import AbsTask, AbsTaskClustering, AbsTaskMultilabelClassification
 from mteb.cache import ResultCache
 from mteb.models.model_meta import ModelMeta
 from mteb.results import TaskResult
@@ -150,8 +150,16 @@ class ResultsFolder(ResultCache):
         return same and not found.get_missing_evaluations(task) and not self.lacks_scores(meta, task)
 
     def lacks_scores(self, meta: ModelMeta, task: AbsTask) -> bool:
-        """Return whether the stored result lacks scores that an environment variable requests."""
-        return isinstance(task, PatentTask) and any(map(task.lacks_scores, self._entries(meta, task)))
+        """Return whether the stored result lacks scores that only a new evaluation of the whole task gives.
+
+        These are scores that an environment variable requests, and subsets of a task of mteb that draws at random: it
+        draws those of one subset after those of the other.
+        """
+        if isinstance(task, PatentTask):
+            return any(map(task.lacks_scores, self._entries(meta, task)))
+        path = self.result_path(meta, task)
+        draws = isinstance(task, AbsTaskClustering | AbsTaskMultilabelClassification)
+        return draws and path.exists() and bool(TaskResult.from_disk(path).get_missing_evaluations(task))
 
     def _entries(self, meta: ModelMeta, task: PatentTask) -> list[Any]:
         stored = read_json(self.result_path(meta, task)) or {}

@@ -20,6 +20,7 @@ from mteb.models.model_meta import ModelMeta
 from mteb.results import TaskResult
 from mteb.types import EncodeKwargs
 
+from patent_mteb._mteb import restart_generators
 from patent_mteb.errors import ModelError, PatentMTEBError
 from patent_mteb.experiments.results_folder import ResultsFolder
 from patent_mteb.models.composition import identified
@@ -31,7 +32,7 @@ from patent_mteb.tasks.evidence import model_record
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
 logger = logging.getLogger(__name__)
-__all__ = ["Outcome", "Report", "evaluate_into", "run", "scores_of", "unable"]
+__all__ = ["Outcome", "Report", "evaluate_into", "evaluate_with_mteb", "run", "scores_of", "unable"]
 
 
 @dataclass(frozen=True)
@@ -200,6 +201,12 @@ def unloading(task: AbsTask) -> Iterator[None]:
             task.unload_data()
 
 
+def evaluate_with_mteb(model: Any, task: AbsTask, **options: Any) -> TaskResult:
+    """Return the result of ``mteb.evaluate``, whatever the task was evaluated with before."""
+    restart_generators(task)
+    return mteb.evaluate(model, task, **options).task_results[0]
+
+
 def evaluate_into(
     cache: ResultsFolder, model: Any, task: AbsTask, overwrite_strategy: str = "only-missing", **options: Any
 ) -> TaskResult:
@@ -215,9 +222,9 @@ def evaluate_into(
     else:
         cache.prepare(meta, task, live)
     if overwrite_strategy == "only-missing" and cache.lacks_scores(meta, task):
-        logger.info("%s: its result lacks scores that are requested now; it is run again", task.metadata.name)
+        logger.info("%s: its result lacks scores that a new evaluation gives; it is run again", task.metadata.name)
         overwrite_strategy = "always"
-    return mteb.evaluate(model, task, cache=cache, overwrite_strategy=overwrite_strategy, **options).task_results[0]
+    return evaluate_with_mteb(model, task, cache=cache, overwrite_strategy=overwrite_strategy, **options)
 
 
 def scores_of(found: TaskResult, task: AbsTask) -> dict[str, Any]:

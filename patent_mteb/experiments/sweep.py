@@ -23,6 +23,7 @@ from mteb.types import EncodeKwargs
 from patent_mteb import published
 from patent_mteb._mteb import registered
 from patent_mteb.errors import DataError, ModelError
+from patent_mteb.experiments.run import evaluate_with_mteb
 from patent_mteb.files import write_text
 from patent_mteb.identity import digest, identity_of
 from patent_mteb.search.base import ArraySearch, SearchContext
@@ -390,14 +391,14 @@ def _run(
     found: list[Mapping[str, Any]] = []
     with timed() as seconds:
         for model in models:
-            result = mteb.evaluate(
+            result = evaluate_with_mteb(
                 with_current_settings(Timed(model, corpora), encode_kwargs),
                 task,
                 cache=None,
                 encode_kwargs=cast("EncodeKwargs", dict(encode_kwargs)),
                 show_progress_bar=False,
             )
-            ((scores,),) = result.task_results[0].scores.values()
+            ((scores,),) = result.scores.values()
             found.append(scores)
     return [
         row_of(setting, identity, task.metadata.name, scores, seconds)

@@ -136,11 +136,12 @@ def enter_own() -> None:
     Those of the previous data set are removed. A name that is in use is a warning, because mteb itself must keep
     working.
     """
-    found = own_benchmarks()
-    try:
-        _mteb.replace_registered([task for benchmark in found for task in benchmark.task_classes], found)
-    except RegistrationError as error:
-        logger.warning("the tasks of the data set in PATENT_MTEB_DATA are not registered: %s", error)
+    with _mteb.REGISTERING:
+        found = own_benchmarks()
+        try:
+            _mteb.replace_registered([task for benchmark in found for task in benchmark.task_classes], found)
+        except RegistrationError as error:
+            logger.warning("the tasks of the data set in PATENT_MTEB_DATA are not registered: %s", error)
 
 
 def find(name: str) -> PatentBenchmark:
