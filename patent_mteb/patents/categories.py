@@ -70,7 +70,9 @@ _LETTER = f"[{''.join(_COUNTS_AS)}]"
 _MARK = rf"{_LETTER}(?:\s?[,;/+]?\s?{_LETTER}){{0,4}}"
 _BEFORE = re.compile(rf"({_MARK})(?:\s*:\s*|\s+)(?=[A-Z]{{2}}[ \d])")
 _BEHIND = re.compile(rf"(?:\s*\[({_MARK})\]|\s*\(({_MARK})\)|\s*[-–,:]?\s+({_MARK}))$")
-_WITH_KIND = re.compile(r"\d ?[A-Z]\d?$")
+_WITH_KIND = re.compile(
+    r"^(?!SG.*\d[P-Y]$).*\d ?[A-Z]\d?$", re.DOTALL
+)  # the last letter of Singapore is a check letter
 # Single letters that are kind codes too. Behind a number without kind code they are a category only in square brackets,
 # because Espacenet writes GB1234567 (A). Y is a utility model in CN, JP, KR and others, but not in these offices.
 _KIND_CODES = frozenset("AEILPRTY")

@@ -351,13 +351,14 @@ def read_claims(text: str) -> ClaimSet:
     return ClaimSet(claims, tuple(cancelled))
 
 
+_SOME_CLAIM = "(?:patentanspruch|anspruch|revendication|reivindica(?:ción|ção)|rivendicazione)"
 _OTHER_MARKS = (
     (re.compile(r"[(\[]1[)\]] "), r"(?:^|(?<=[.;] ))[(\[](\d{1,3})[)\]] ", r"\1. "),
     (re.compile(r"1\.?\n"), r"^(\d{1,3})\.?\n(?=\S)", r"\1. "),
     (re.compile("1[ªº°]"), r"(?:^|(?<=\. ))(\d{1,3})[ªº°](?= ?[.):-])", r"\1"),
     (
-        re.compile(r"(?:patentanspruch|anspruch|revendication|reivindicación) 1", re.IGNORECASE),
-        r"(?:^|(?<=\. ))(?:patentanspruch|anspruch|revendication|reivindicación) (?=\d{1,3} ?[.):])",
+        re.compile(f"{_SOME_CLAIM} 1", re.IGNORECASE),
+        rf"(?:^|(?<=\. )){_SOME_CLAIM} (?=\d{{1,3}} ?[.):])",
         "claim ",
     ),
     (re.compile(r"[^|;]*(?:;;|\|)\s*2 ?[.)]"), r"(?:;;|\|{1,2})\s*(?=\d{1,3} ?[.)])", "\n"),
@@ -377,7 +378,7 @@ def split_claims(text: str) -> tuple[Claim, ...]:
     return read_claims(text).claims
 
 
-_READ_LANGUAGES = frozenset(["", "en", "de", "fr", "es", "zh", "ja", "ko"])
+_READ_LANGUAGES = frozenset(["", "en", "de", "fr", "es", "pt", "it", "zh", "ja", "ko"])
 
 
 _RARELY = 5  # claims of a set that rarely are all independent: it may be in a language whose references are not read
@@ -422,7 +423,7 @@ def claim_in_full(claims: Iterable[Claim], number: int) -> str:
 
 
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
-_WORDS = ("anspr", "revendication", "reivindicaci")
+_WORDS = ("anspr", "revendication", "reivindica", "rivendicazion")
 _DIGITS = str.maketrans("０１２３４５６７８９", "0123456789")
 _N = r"(?<!\d)\d{1,4}(?!\d)"
 

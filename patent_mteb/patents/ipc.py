@@ -111,7 +111,7 @@ _BETWEEN = re.compile(
     r"[;|\n\t；、'\"]+|//+|(?P<list>,+)|\s*/\s*(?=[A-HY]\d\d[A-Z])|\s+(?=[A-HY]\d\d[A-Z])", re.IGNORECASE
 )
 """Between the codes of a list. A list in one subclass has commas, and the subclass before its first group only."""
-_IN_BRACKETS = re.compile(r"\[[^\[\]]*\]")
+_IN_BRACKETS = re.compile(r"\[[^\[\]]*\]|\((?:[A-Z]{2}[, ]*)+\)")  # [I,2006.01] and, of Espacenet, (EP,US)
 _BEFORE = re.compile(
     r"\(?(?:\(51\)\s?)?(?<![A-Z\d])(?:INT\w*\W*CL\w*?|IPC[IR]?|CPC|IC[MSAI]|FI)[\s.:-]*\(?[\d.-]*\)?[\s.:]*"
     r"(?=[A-HY]\s?\d\d)",

@@ -334,6 +334,7 @@ _TITLES = {"fields": "[fields]", "relations": "[relations]", "labels": "[[labels
 _SEPARATED = LISTS | {"publication_number", "cited", "citing", "category", "member", "priority", "coarse", "fine"}
 """Fields whose column may hold several values."""
 _WITH_OTHERS = ("title", "abstract", "claims")
+_CLASSES = ("ipc", "cpc")  # may have a column of main and one of further classes
 _NUMBERS = ("publication_number", "application_number")  # what a column of offices completes
 _SAMPLE = 200
 _CJK = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -477,7 +478,7 @@ def _field(section: str, name: str, settings: Mapping[str, Any]) -> _Field:
         tuple(frozenset(one.split()) for one in settings.get(key, ())) for key in ("sets", "weak", "bare")
     )
     also, rather_not = (frozenset(settings.get(key, "").split()) for key in ("also", "rather_not"))
-    also |= {"patent", "original", "current"}
+    also |= {"patent", "original", "current", "edited"}
     fits, unfit = (frozenset(map(Kind, settings.get(key, ()))) for key in ("fits", "unfit"))
     return _Field(section, name, sets, weak, bare, also, rather_not, fits, unfit)
 
@@ -675,6 +676,10 @@ def _adds(one: _Field, column: str, first: str, scores: Mapping[tuple[str, _Fiel
         return by_name >= 4.0 and not weak and same and kind is not Kind.COUNT and kind not in one.unfit
     if one.section in ("citations", "forward"):
         return one.name != "category" and scores[column, one] > 0 and kind is Kind.NUMBERS
+    if one.name in _CLASSES:
+        says = [_meanings(name)[0].concepts for name in (first, column)]
+        apart = "first" in says[0] or "further" in says[1]
+        return apart and kind is Kind.CLASSES and scores[column, one] > 0
     if one.name in _WITH_OTHERS:
         return scores[column, one] > 0 and not weak and guess.typed[first].filled < 1
     return False
@@ -772,6 +777,9 @@ def _written(ours: str, theirs: Sequence[str], guess: _Guess) -> str:
         return f'{{ column = {_quoted([theirs[0], *guess.continued[theirs[0]]])}, join = " " }}'
     settings = {"column": _quoted(theirs[0] if len(theirs) == 1 else list(theirs))}
     separators = tuple(dict.fromkeys(mark for name in theirs for mark in guess.typed[name].separators))
+    if ours in _CLASSES and len(theirs) > 1:
+        separators = tuple(dict.fromkeys(("\n", *separators)))
+        settings["join"] = _quoted("\n")
     if separators and ours in _SEPARATED:
         settings["separator"] = _quoted(separators if len(separators) > 1 else separators[0])
     office = guess.of("country")

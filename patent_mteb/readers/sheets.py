@@ -46,6 +46,7 @@ ENCODINGS: dict[str, tuple[str, bytes]] = {
     "cp932": ("Shift-JIS", rb"[\x81-\x83].|\x88[\x9f-\xff]|[\x89-\x97].|\x98[\x00-\x72]"),
     "cp949": ("EUC-KR", rb"[\xa1\xa3\xb0-\xc8][\xa1-\xff]"),
     "big5": ("Big5", rb"[\xa1\xa2].|\xa4[\x40-\xff]|[\xa5-\xc5].|\xc6[\x00-\x7e]"),
+    "mac_roman": ("Mac Roman", b"[" + re.escape("".join(_WESTERN).encode("mac_roman", "ignore")) + b"]"),
 }
 """Codec -> its name for the user, and a pattern of the characters in daily use. Of equal ones, the first is taken."""
 

@@ -81,6 +81,7 @@ _TYPES = get_type_hints(Patent)
 _READ_APART = {"publication_number", "family_id", "application_number", "title", "abstract", "source"}
 _STRINGS = {name for name, type_ in _TYPES.items() if type_ is str} - _READ_APART
 _DATES = [name for name, type_ in _TYPES.items() if type_ == dt.date | None]
+_WITH_DATES = {*_DATES, "date"}
 _WANTED: Mapping[str, Wanted] = {"ipc": "code", "cpc": "code", "inventors": "name", "applicants": "name"}
 """Fields that are lists -> the member that is read of the objects in them."""
 _TEXTS = ("title", "abstract", "claims", "description")
@@ -126,9 +127,15 @@ class _TableReader:
     def _rows(self) -> Iterator[dict[str, Any]]:
         return (row for _, row in _sheet(self._path, self._columns, self._sheets).rows if not isinstance(row, Skipped))
 
-    def _day_order(self, column: Column) -> str:
-        found = [self._places[name][0] for name in column.column if name in self._places]
-        return day_order(row.get(name) for row in self._rows() for name in found)
+    def _day_order(self, *columns: Column) -> str:
+        names = [self._places[name][0] for one in columns for name in one.column if name in self._places]
+        return day_order(row.get(name) for row in self._rows() for name in names)
+
+    @cached_property
+    def _table_order(self) -> str:
+        """The order of the dates of all columns, as one tool writes them."""
+        dates = [one for part in self._columns.sections() for ours, one in part.items() if ours in _WITH_DATES]
+        return self._day_order(*(one for one in dates if not one.date))
 
     @cached_property
     def _has_numbers(self) -> bool:
@@ -363,7 +370,7 @@ class _TableReader:
         return self._one_date(ours, column, value)
 
     def _one_date(self, ours: str, column: Column, value: Any) -> dt.date | None:
-        order = "" if column.date or not needs_order(value) else self._order(column)
+        order = "" if column.date or not needs_order(value) else self._order(column) or self._table_order
         try:
             date = read_date(value, column.date, order)
         except ValueError as error:
@@ -526,7 +533,12 @@ class _TableReader:
 
 
 def _parsed(name: str, value: Any) -> Any:
-    return {"claims": _claims, "description": _description}.get(name, as_text)(value)
+    return {"claims": _claims, "description": _description, "title": _title}.get(name, as_text)(value)
+
+
+def _title(value: Any) -> str:
+    """The title in one line; spreadsheets break it."""
+    return " ".join(as_text(value).split())
 
 
 def _claims(value: Any) -> tuple[Claim, ...]:
@@ -565,7 +577,7 @@ def _translations(others: Mapping[str, Iterable[tuple[str, Any]]]) -> tuple[Tran
 SHIPPED = (
     *("derwent", "thomson", "lens", "espacenet", "patentscope", "bigquery", "patstat-citations", "patstat"),
     *("orbit", "patsnap", "patsnap-chinese", "incopat", "google-patents", "totalpatent", "patbase", "jplatpat"),
-    *("depatisnet", "uspto-search"),
+    *("depatisnet", "uspto-search", "patentsview-columns"),
 )
 """The maps of this package. A table is read with the first map whose columns it has."""
 
@@ -721,7 +733,7 @@ class Preview:
 
 
 def preview(path: Path, reader: Reader) -> Preview:
-    known = parse_map(reader.settings, path) if reader.name != GUESSED else None
+    known = replace(parse_map(reader.settings, path), name=reader.name) if reader.name != GUESSED else None
     plans = _plans(path, known) if reader.name in (*SHIPPED, GUESSED) else [_Plan(known)] if known else []
     rows: list[tuple[str, str, str, str]] = []
     for place, plan in enumerate(plans):
