@@ -51,6 +51,7 @@ from patent_mteb.search.passages import inner_models
 from patent_mteb.search.sparse import SparseSearch
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.batches import as_array, text_loader
+from patent_mteb.store.resolve import ROLE_NAMES, kind_of, named_by_role, role_prompts
 from patent_mteb.store.settings import LiveIdentity, note
 
 __all__ = ["BACKENDS", "PRECISIONS", "find_meta", "kind_of_checkpoint", "load"]
@@ -231,7 +232,9 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
         texts_at_once: int = 32,
         at_once: int = 4,
     ) -> None:
-        self.endpoint, self.served_model, self.prompts = endpoint, model, dict(prompts or {})
+        self.endpoint, self.served_model, self.prompts = endpoint, model, role_prompts(prompts or {})
+        if others := sorted(name for name, text in (prompts or {}).items() if text not in self.prompts.values()):
+            raise ModelError(f"a served model has prompts for {' and '.join(ROLE_NAMES)}, not for {', '.join(others)}")
         self.texts_at_once, self.at_once = texts_at_once, at_once
         self.tokens: list[int | None] = []  # as the server counts them for each request; None without a possible count
         self.mteb_model_meta = ModelMeta.create_empty(
@@ -372,7 +375,7 @@ class LocalEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: ig
 
 def _opened(kind: Callable[..., Any], folder: str, what: str, device: str | None, options: Mapping[str, Any]) -> Any:
     try:
-        return kind(folder, device=device, **options)
+        return named_by_role(kind(folder, device=device, **options))
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise ModelError(f"the checkpoint {folder} cannot be loaded as a {what}: {error}") from error
 
@@ -391,7 +394,7 @@ def _load_encoder(
     model = _opened(SentenceTransformer, folder, "sentence-transformers model", device, kwargs)
     encoder = PatentEncoder(model) if prompted else LocalEncoder(model)
     encoder.loaded_revision = content_revision(Path(folder))
-    return note(encoder)
+    return encoder
 
 
 def _load_sparse(
@@ -480,20 +483,33 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
 
 
 def without_prompts(meta: ModelMeta) -> ModelMeta:
-    """Return the entry of a model with the argument of its loader that leaves its prompts out."""
+    """Return the entry of a model with the argument of the suite's own loaders that leaves its prompts out."""
     if meta.name in CHECKPOINTS:
         return with_settings(meta, **NO_PROMPTS)
-    loader: type = meta.loader if isinstance(meta.loader, type) else object
-    if issubclass(loader, InstructSentenceTransformerModel):
-        argument: dict[str, Any] = {"instruction_template": _no_instruction}
-    elif issubclass(loader, SentenceTransformerEncoderWrapper):
+    argument: dict[str, Any] = {}
+    if "late-interaction" in meta.model_type:
         argument = {"model_prompts": {}}
-    else:
-        raise ModelError(
-            f"the prompts of '{meta.name}' cannot be left out: it is neither a patent model of the suite nor loaded by"
-            " mteb's sentence-transformers loaders. Remedy: leave out --no-prompts"
-        )
+    elif isinstance(meta, TrainedMeta):
+        argument = {"prompted": False}
     return meta.model_copy(update={"loader_kwargs": {**meta.loader_kwargs, **argument}})
+
+
+def _has_checkpoint_prompts(wrapper: Any) -> bool:
+    return isinstance(wrapper, SparseEncoderWrapper) or kind_of(wrapper) == "sentence-transformer"
+
+
+def _drop_prompts(model: Any) -> None:
+    """Drop the prompts of a loaded model: with ``model_prompts={}`` mteb's wrapper uses those of the checkpoint."""
+    inside = list(inner_models(model))
+    if wrapper := next((one for one in inside if isinstance(one, InstructSentenceTransformerModel)), None):
+        wrapper.instruction_template = _no_instruction
+    elif wrapper := next((one for one in inside if _has_checkpoint_prompts(one)), None):
+        wrapper.model_prompts, wrapper.model.prompts, wrapper.model.default_prompt_name = {}, {}, None
+    elif not isinstance(model, LateInteraction):
+        raise ModelError(
+            f"the prompts of '{model.mteb_model_meta.name}' cannot be left out: it is neither a patent model of the"
+            " suite nor loaded by sentence-transformers. Remedy: leave out --no-prompts"
+        )
 
 
 def _no_instruction(instruction: str, prompt_type: PromptType | None = None) -> str:
@@ -692,6 +708,7 @@ def load(
     if isinstance(model, SparseEncoderWrapper):
         model = SparseSearch(model)
     if not prompts and meta.name not in CHECKPOINTS:
+        _drop_prompts(model)
         model.mteb_model_meta = with_settings(model.mteb_model_meta, **NO_PROMPTS)
     if prompts == PATENTMAP:
         model.mteb_model_meta = with_settings(model.mteb_model_meta, query_instruction=PATENTMAP)

@@ -15,6 +15,7 @@ from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.loading import folder_facts
 from patent_mteb.models.prompts import TABLE_11
 from patent_mteb.models.registry import local_copy
+from patent_mteb.store.resolve import role_prompts
 
 _POOLING = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
 """Switches of sentence-transformers before version 6, which writes ``pooling_mode`` instead."""
@@ -84,13 +85,14 @@ def _pooling(folder: Path) -> str | None:
 
 
 def _prompts(folder: Path) -> str | None:
-    """``table11``, ``none`` or ``others``; the patembed checkpoints nest theirs by task."""
+    """``table11``, ``none`` or ``others`` with their roles; the patembed checkpoints nest theirs by task."""
     settings = read_json(folder / "config_sentence_transformers.json")
     if settings is None:
         return None
     found = {text.strip() for text in _texts(settings.get("prompts") or {})} - {""}
     known = {side.strip() for prompt in TABLE_11.values() for side in (prompt.query, prompt.document)}
-    return "none" if not found else "table11" if found <= known else "others"
+    others = f"others ({', '.join(role_prompts(settings.get('prompts') or {})) or 'for no role'})"
+    return "none" if not found else "table11" if found <= known else others
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision, local_name
+from patent_mteb.store.resolve import ROLE_NAMES, role_prompts
 
 Backend = Literal["sentence-transformers", "pylate"]
 CheckpointFormat = Literal["pylate", "stanford", "sentence-transformers"]
@@ -36,7 +37,8 @@ class Checkpoint:
     format: CheckpointFormat  # the library that saved it
     query_marker: str  # text of the token that marks queries (``[Q] ``, ``[unused0] ``), empty if there is none
     document_marker: str
-    prompts: Mapping[str, str]  # without their markers
+    prompts: Mapping[str, str]  # by role, without their markers
+    saved_prompts: Mapping[str, Any]  # under the names of its file
     skip_words: tuple[str, ...]  # tokens without vectors in documents (PyLate's format; others have them in modules)
     vocabulary: int | None  # rows of the embedding table
 
@@ -70,10 +72,11 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
         )
         raise ModelError(f"'{source}' has no config.json, so it is not a model. Remedy: {remedy}.")
 
-    stored = {role: text for role, text in (settings.get("prompts") or {}).items() if isinstance(text, str) and text}
+    saved_prompts: dict[str, Any] = settings.get("prompts") or {}
+    stored = role_prompts(saved_prompts)
     if settings.get("model_type") == "MultiVectorEncoder":
         kind: CheckpointFormat = "sentence-transformers"
-        matches = [_LEADING_MARKER.match(stored.get(role, "")) for role in ("query", "document")]
+        matches = [_LEADING_MARKER.match(stored.get(role, "")) for role in ROLE_NAMES]
         markers = [match[0] if match else "" for match in matches]
     elif settings.get("model_type") == "ColBERT" or {"query_prefix", "document_prefix"} <= settings.keys():
         kind = "pylate"
@@ -101,8 +104,8 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
         name, revision = local_name(Path(source)), content_revision(Path(source))
     else:
         name, revision = source, revision or _commit(next(iter(found.values())))
-    marker_of = dict(zip(("query", "document"), markers, strict=True))
-    prompts = {role: text.removeprefix(marker_of.get(role, "")) for role, text in stored.items()}
+    marker_of = dict(zip(ROLE_NAMES, markers, strict=True))
+    prompts = {role: text.removeprefix(marker_of[role]) for role, text in stored.items()}
     size = backbone.get("vocab_size")
     return Checkpoint(
         source=source,
@@ -112,6 +115,7 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
         query_marker=markers[0],
         document_marker=markers[1],
         prompts={role: text for role, text in prompts.items() if text},
+        saved_prompts=saved_prompts,
         skip_words=tuple(settings.get("skiplist_words", string.punctuation)),
         vocabulary=size if isinstance(size, int) else None,
     )

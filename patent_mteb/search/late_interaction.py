@@ -41,6 +41,7 @@ from patent_mteb.search.run import Run, TopK
 from patent_mteb.search.timing import phase
 from patent_mteb.store.codecs import Codec, Scaled
 from patent_mteb.store.keys import hash_texts
+from patent_mteb.store.resolve import ROLE_NAMES, report_roles
 from patent_mteb.store.settings import LiveIdentity, note
 from patent_mteb.store.store import EmbeddingStore, open_store
 
@@ -295,9 +296,8 @@ def _encode_settings(kwargs: dict[str, Any]) -> tuple[int, bool]:
 def _check_prompts(checkpoint: Checkpoint, given: Mapping[str, str] | None) -> dict[str, str]:
     """Prompts in force: the caller's, else those of the checkpoint."""
     if given is None:
-        chosen = checkpoint.prompts
-        names = (("query", ("query",)), ("document", ("document", "passage", "corpus")))
-        return {role: next((chosen[alias] for alias in aliases if alias in chosen), "") for role, aliases in names}
+        report_roles(checkpoint.name, checkpoint.saved_prompts, checkpoint.prompts)
+        return {role: checkpoint.prompts.get(role, "") for role in ROLE_NAMES}
     if wrong := [key for key, text in given.items() if not isinstance(text, str)]:
         remedy = "give one text for each key, such as 'PatentCitationRetrieval-query'"
         raise ModelError(f"the prompt '{wrong[0]}' is not a text. Remedy: {remedy}.")

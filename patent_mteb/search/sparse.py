@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
 from mteb.types import PromptType
 from numpy.typing import NDArray
@@ -25,13 +26,20 @@ from patent_mteb.search.run import Run, TopK
 from patent_mteb.search.timing import phase
 from patent_mteb.search.vectors import slices_of
 from patent_mteb.store.batches import text_loader
-from patent_mteb.store.resolve import facts_of
+from patent_mteb.store.resolve import facts_of, prompt_text
 from patent_mteb.store.settings import LiveIdentity, note
 from patent_mteb.store.store import EmbeddingStore, open_store
 
 _DOCUMENTS_AT_ONCE = 4096
 _QUERIES_AT_ONCE = 1024
 _SIMILARITIES = ("dot", "cosine")
+
+
+def sparse_prompt(encoder: SparseEncoderWrapper, task: TaskMetadata, role: PromptType | None) -> str:
+    """The text that an encoder puts before texts of a role; mteb's ``get_prompt`` returns its name."""
+    name, model = encoder.get_prompt_name(task, role), encoder.model
+    core = {"prompts": model.prompts, "default_prompt_name": model.default_prompt_name}
+    return prompt_text(core, (encoder.model_prompts or {}).get(name or ""), role.value if role else None)
 
 
 class SparseSearch(LiveIdentity, ArraySearch):
@@ -82,9 +90,7 @@ class SparseSearch(LiveIdentity, ArraySearch):
 
         if self._token_store is None:
             return encode(texts) if texts else []
-        prompts = getattr(self.model, "model_prompts", None) or {}
-        prompt = (self.model.get_prompt(context.task_metadata, role) if prompts else "") or ""
-        meta = self.mteb_model_meta
+        prompt, meta = sparse_prompt(self.model, context.task_metadata, role), self.mteb_model_meta
         return self._token_store.tokens(texts, prompt, role.value, meta, _DOCUMENTS_AT_ONCE, encode)
 
     def _split(self, vectors: Any, n: int) -> list[NDArray[np.float32]]:

@@ -71,7 +71,7 @@ def as_encoder(model: Any) -> Any:
         from sentence_transformers import SentenceTransformer
 
         if isinstance(model, SentenceTransformer):
-            model = SentenceTransformerEncoderWrapper(model)
+            model = note(SentenceTransformerEncoderWrapper(model))
     if isinstance(model, CompressionWrapper):
         raise ModelError(
             "its quantised vectors depend on all texts of a call and cannot be stored one by one."
@@ -104,7 +104,7 @@ def checked_meta(meta: ModelMeta | None, kind: str) -> ModelMeta:
 
 
 _BUDGET = "batch_tokens"
-_FACTS_FORMAT = 2  # version of the facts about a model in the store; older ones are not compared
+_FACTS_FORMAT = 3  # version of the facts about a model in the store; older ones are not compared
 UNWRITTEN_SECONDS = 15.0  # seconds after which vectors are written before their group is complete
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -28,7 +29,24 @@ from mteb.models.abs_encoder import PromptSource
 from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
 from mteb.models.model_implementations.random_baseline import RandomEncoderBaseline
 from mteb.models.model_meta import ModelMeta
+from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
 from mteb.types import PromptType
+
+logger = logging.getLogger(__name__)
+ROLE_NAMES: Mapping[str, tuple[str, ...]] = {
+    "query": ("query", "queries", "search_query", "retrieval_query", "retrieval.query", "question", "questions"),
+    "document": (
+        *("document", "documents", "doc", "docs", "passage", "passages", "corpus", "context"),
+        *("search_document", "retrieval_document", "retrieval.passage"),
+    ),
+}
+"""Names under which checkpoints store the prompt of a role, in any case. mteb reads the first of each only.
+
+They are those of E5, nomic-embed, Jina, DPR and of the documentation of sentence-transformers.
+"""
+
+_FALLBACK = {"query": ("query",), "document": ("document", "passage", "corpus")}
+"""Prompts that sentence-transformers itself uses in ``encode_query`` and ``encode_document``."""
 
 _PROMPT_KWARGS = frozenset(
     {"model_prompts", "prompts_dict", "instruction_template", "prompt_priority", "apply_instruction_to_passages"}
@@ -81,6 +99,58 @@ class Facts:
         return cls(document["kind"], document["settings"], document["core"])
 
 
+def role_prompts(prompts: Mapping[str, Any]) -> dict[str, str]:
+    """Return the prompt of each role that has one, under any of its names.
+
+    An empty prompt does not count: sentence-transformers 6 gives every model an empty "query" and "document".
+    """
+    texts = {str(name).lower(): text for name, text in prompts.items() if isinstance(text, str) and text}
+    named = {role: [texts[name] for name in names if name in texts] for role, names in ROLE_NAMES.items()}
+    return {role: found[0] for role, found in named.items() if found}
+
+
+def named_by_role(model: Any) -> Any:
+    """Rename the prompts of a sentence-transformers model as mteb knows them; it warns at length of other names."""
+    texts, default = role_prompts(model.prompts), model.default_prompt_name
+    renamed = {name for role in texts for name in ROLE_NAMES[role]}
+    kept = {name: text for name, text in model.prompts.items() if name == default or name.lower() not in renamed}
+    model.prompts = kept | texts
+    return model
+
+
+def use_role_prompts(encoder: Any) -> None:
+    """Give mteb's wrapper of a model the prompts that its checkpoint stores under other names of the roles."""
+    if getattr(type(encoder), "encode", None) not in (
+        SentenceTransformerEncoderWrapper.encode,
+        SparseEncoderWrapper.encode,
+    ):
+        return
+    saved, given = encoder.model.prompts, encoder.model_prompts or {}
+    found = {role: text for role, text in role_prompts(saved).items() if not given.get(role)}
+    if found:
+        encoder.model_prompts = {**given, **found}
+    report_roles(encoder.mteb_model_meta.name, saved, {**given, **found})
+
+
+def report_roles(name: str | None, saved: Mapping[str, Any], used: Mapping[str, str]) -> None:
+    """Say which role of a model gets no prompt although its checkpoint saves prompts."""
+    reached = {role for role in ROLE_NAMES for key, text in used.items() if text and f"-{key}".endswith(f"-{role}")}
+    names = {name for several in ROLE_NAMES.values() for name in several}
+    others = sorted(key for key, text in saved.items() if text and key not in used and key.lower() not in names)
+    without = " and ".join(f"{role} texts" for role in ROLE_NAMES if role not in reached)
+    if without and others:
+        remedy = "name them 'query' and 'document' in config_sentence_transformers.json if they are for these"
+        unused = f"Its prompts {', '.join(others)} are not used; {remedy}"
+        _say_once(logging.WARNING, f"{name}: {without} get no prompt. {unused}")
+    elif without and any(used.values()):
+        _say_once(logging.INFO, f"{name}: {without} get no prompt, as its checkpoint has none for them")
+
+
+@functools.cache
+def _say_once(level: int, message: str) -> None:
+    logger.log(level, message)
+
+
 def placed(meta: ModelMeta) -> ModelMeta:
     """Metadata of an unloaded model, with the revision of the files to be loaded where the model knows it."""
     return meta.placed() if hasattr(meta, "placed") else meta
@@ -116,22 +186,23 @@ def resolve(
         instruction = encoder.get_task_instruction(task, prompt_type)
         if prompt_type == PromptType.document and not encoder.apply_instruction_to_passages:
             instruction = None
-        text = _fallback(core, instruction, None)
+        text = prompt_text(core, instruction, None)
     else:
         prompts = encoder.model_prompts
         name = encoder.get_prompt_name(task, prompt_type)
-        text = _fallback(core, prompts.get(name) if prompts else None, role)
+        text = prompt_text(core, prompts.get(name) if prompts else None, role)
         routed = role if core.get("routed") else None
     context = json.dumps([task.type, role]) if by_type else json.dumps([routed]) if routed else ""
     return Prompt(text, context)
 
 
-def _fallback(core: Mapping[str, Any], prompt: Any, role: str | None) -> str:
-    """The prompt of sentence-transformers: given, else by role, else the default."""
+def prompt_text(core: Mapping[str, Any], prompt: Any, role: str | None) -> str:
+    """The prompt that sentence-transformers uses: the one that is given, else that of the role, else the default."""
     prompts = core.get("prompts", {})
     if prompt is None:
-        names = {"query": ("query",), "document": ("document", "passage", "corpus")}.get(role or "", ())
-        name = next((name for name in names if name in prompts), core.get("default_prompt_name"))
+        name = next(
+            (name for name in _FALLBACK.get(role or "", ()) if name in prompts), core.get("default_prompt_name")
+        )
         prompt = prompts.get(name)
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
@@ -190,7 +261,8 @@ def weightless(meta: ModelMeta, facts: Facts) -> Any | None:
     if facts.kind == "sentence-transformer":
         assert facts.core is not None
         validate = SentenceTransformerEncoderWrapper.validate_task_to_prompt_name
-        double.model_prompts = validate(dict(facts.core["prompts"]), raise_for_invalid_keys=False)[0]
+        double.model_prompts = validate(dict(facts.core["prompts"]), raise_for_invalid_keys=False)[0] or {}
+        double.model_prompts |= role_prompts(facts.core["prompts"])
     if facts.kind == "instruction":
         given = meta.loader_kwargs
         double.instruction_template = given.get("instruction_template")

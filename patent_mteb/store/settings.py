@@ -29,7 +29,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest, unambiguous_settings
-from patent_mteb.store.resolve import facts_of, kind_of, placed, plain, qualified
+from patent_mteb.store.resolve import facts_of, kind_of, placed, plain, qualified, use_role_prompts
 
 _SAMPLE = 4096
 _WHOLE = 1 << 16  # tensors of at most this many elements are read completely
@@ -217,8 +217,9 @@ def live_settings(model: Any) -> list[dict[str, Any]]:
 
 
 def note(model: _Model) -> _Model:
-    """Record the settings of a newly loaded model, and return it."""
+    """Record the settings of a newly loaded model, with the prompts of its roles, and return it."""
     for leaf in leaves(model):
+        use_role_prompts(leaf)
         for owner, settings in _live(leaf):
             _write(owner, settings)
     return model

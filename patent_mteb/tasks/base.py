@@ -21,6 +21,7 @@ from mteb.abstasks import AbsTask
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models import MTEBModels
 from mteb.models.abs_encoder import get_prompt
+from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
 from mteb.types import PromptType
 
 from patent_mteb._mteb import TaskHooks
@@ -32,6 +33,7 @@ from patent_mteb.files import cache_root, read_json
 from patent_mteb.models.registry import PatentEncoder
 from patent_mteb.published import stated
 from patent_mteb.search.late_interaction import LateInteraction
+from patent_mteb.search.sparse import sparse_prompt
 from patent_mteb.store.canaries import encoders
 from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.resolve import facts_of, resolve
@@ -391,5 +393,7 @@ def _prompt(encoder: Any, task: TaskMetadata, role: PromptType | None, hf_split:
         return (encoder.model_prompts or {}).get(encoder.get_prompt_name(task, role) or "", "")
     if isinstance(encoder, LateInteraction):
         return get_prompt(encoder.model_prompts, task, role) or ""
+    if isinstance(encoder, SparseEncoderWrapper):
+        return sparse_prompt(encoder, task, role)
     facts = facts_of(encoder, encoder.mteb_model_meta)
     return None if facts.kind == "unknown" else resolve(encoder, facts, task, role, hf_split, hf_subset).text
