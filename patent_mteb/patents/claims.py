@@ -24,7 +24,8 @@ from patent_mteb.patents.text import WORDING, any_of, plain_lines
 _NUMBER = r"\d{1,4}(?!\d|\.\d| ?%|[-–][A-Za-z])"
 _FILLER = r"(?:(?:claims?|of|in|any|one|the|either|both|nos?|numbers?)[\s.:]+){0,5}"
 _RANGE_WORD = r"(?:-|–|—|−|to|through|thru|till|until|up to)"
-_CLAIM_WORD = re.compile(r"(?<!\bthis )\bclaims?(?=\b|\d)", re.IGNORECASE)
+_CLAIM_WORD = re.compile(r"[Cc](?<!\w.)(?i:(?<!\bthis .)laims?)(?=\b|\d)")
+"""It starts with a set of characters because the regular expression engine then skips all others, which is faster."""
 _NUMBERS_AFTER = re.compile(
     rf"[\s.:(\[]*{_FILLER}(?P<numbers>{_NUMBER}"
     rf"(?:[\s.]*(?:(?:,|;|/|&|{_RANGE_WORD}|and/or|and|or)\s*){{1,3}}{_FILLER}{_NUMBER})*)",
@@ -168,6 +169,7 @@ _MARK = re.compile(
     r"|(?P<bare>(?<![^\n])\d{1,4}) (?=(?-i:[A-Z])))",
     re.MULTILINE | re.IGNORECASE,
 )
+_MARK_START = re.compile(r"[\d\[【Cc](?<![^\n ].)(?:(?<![Cc])|(?i:laim))")  # where _MARK may match, for speed
 _ABBREVIATION = re.compile(r"\b(?:nos?|figs?|seq|e\.g|i\.e|approx|ca|eqs?|refs?)\.$", re.IGNORECASE)
 _CLAIM_OPENING = re.compile(rf"(?:{any_of('claim_openings')})\b")
 _PREFACE = re.compile(r"\bclaim|\bletters patent\b|\bdefined as follows\b", re.IGNORECASE)
@@ -187,8 +189,16 @@ def _after_stop(text: str, start: int) -> bool:
     return end == 0 or bool(_VOID_END.search(text, lead, end))
 
 
+def _mark_matches(text: str) -> Iterator[re.Match[str]]:
+    end = 0
+    for candidate in _MARK_START.finditer(text):
+        if candidate.start() >= end and (mark := _MARK.match(text, candidate.start())):
+            end = mark.end()
+            yield mark
+
+
 def _marks(text: str) -> list[_Mark]:
-    matches = list(_MARK.finditer(text))
+    matches = list(_mark_matches(text))
     foreign = in_english(text) != text
     references = [] if foreign else [reference.start for reference in _find_references(text)]
     ends = [*(match.start() for match in matches[1:]), len(text)]
@@ -320,7 +330,7 @@ def read_claims(text: str) -> ClaimSet:
     claim. No claim depends on itself: its own number means the previous claim if it occurs in the first sentence
     (``5. The pump of claim 5, wherein``); later in the text it belongs to a claim whose number is missing.
     """
-    lines = [line for line in (_ORNAMENT.sub("", line) for line in plain_lines(text)) if line]
+    lines = [line for line in (_ORNAMENT.sub("", one) if "*" in one else one for one in plain_lines(text)) if line]
     plain = "\n".join(lines)
     numbered: list[tuple[tuple[int, ...], str]] = []
     texts: list[tuple[int, str]] = []
@@ -339,7 +349,7 @@ def read_claims(text: str) -> ClaimSet:
             texts = [(0, texts[0][1])]
     cancelled: list[int] = []
     for numbers, body in numbered:
-        body = _STATUS.sub("", body, count=1)
+        body = _STATUS.sub("", body, count=1) if body.startswith(("(", "[")) else body
         if not body or _VOID_BODY.fullmatch(body):
             cancelled.extend(numbers)
         else:
@@ -474,7 +484,7 @@ _LONGEST_ASIAN_PREFACE = 60
 
 def is_east_asian(text: str) -> bool:
     """Whether at least a quarter of a text's letters are Chinese, Japanese or Korean."""
-    found = len(_EAST_ASIAN.findall(text))
+    found = 0 if text.isascii() else len(_EAST_ASIAN.findall(text))
     return bool(found) and 4 * found >= sum(map(str.isalpha, text))
 
 

@@ -75,13 +75,13 @@ def parse(code: str) -> tuple[str, ...]:
     match = _CODE.fullmatch(code)
     if match is None:
         raise ValueError(f"{code!r} is not an IPC or CPC code; expected a form such as 'A61F 2/06', 'A61F' or 'A61'")
-    parts = {name: (value or "").upper() for name, value in match.groupdict().items()}
-    group, subgroup = parts["group"] or parts["group_only"], parts["subgroup"]
-    if parts["filled_group"]:
-        group, subgroup = parts["filled_group"].lstrip("0"), parts["filled_subgroup"]
-    if parts["fixed_group"]:
-        group, subgroup = parts["fixed_group"].lstrip("0"), parts["fixed_subgroup"].rstrip("0").ljust(2, "0")
-    steps = (parts["section"], parts["cls"], parts["subclass"], group, subgroup and f"/{subgroup}")
+    group, subgroup = match["group"] or match["group_only"], match["subgroup"]
+    if match["filled_group"]:
+        group, subgroup = match["filled_group"].lstrip("0"), match["filled_subgroup"]
+    if match["fixed_group"]:
+        group, subgroup = match["fixed_group"].lstrip("0"), match["fixed_subgroup"].rstrip("0").ljust(2, "0")
+    letters = match["section"], match["cls"], match["subclass"]
+    steps = (*(step.upper() for step in letters if step), group, subgroup and f"/{subgroup}")
     return tuple(accumulate(filter(None, steps)))
 
 
@@ -123,7 +123,12 @@ _EXTENSION = re.compile(r"\d{3}\s?@?[A-Z]?|@?[A-Z]", re.IGNORECASE)
 _OLD_FORM = re.compile(r"[A-Z]\s?\d\d\s?[A-Z]\s*\d{3,7}", re.IGNORECASE)  # of US grants
 
 
+_NORMAL_FORM = re.compile(r"[A-HY](?!00)[0-9]{2}[A-Z][1-9][0-9]{0,3}/[0-9]{2,6}")
+
+
 def is_code(text: str) -> bool:
+    if _NORMAL_FORM.fullmatch(text):
+        return True
     try:
         return bool(parse(text))
     except ValueError:

@@ -387,6 +387,7 @@ _END = re.compile(
 """Marks after which a text may go on after a number: a remark, a date, another number. No mark is within a thousand."""
 _OWN_FORMS = {office: re.compile(pattern) for office, pattern in _DATA["own_forms"].items()}
 
+_WITHOUT_MARKS = re.compile(r"[A-Z]{2}[0-9]+(?:[A-Z][0-9]?)?")  # US9000001B2, as most numbers are written
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _MARKS = re.compile(r"[()\[\]*_\u2010-\u2015\u2212]")
 _KIND = re.compile(r"[A-Z][0-9]?")
@@ -470,6 +471,8 @@ def read_application(text: str, office: str = "", kind: str = "") -> Number | No
 def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Number | None:
     if len(text) > _LONGEST and "://" not in text:
         return None
+    if _WITHOUT_MARKS.fullmatch(text):
+        return _of_office(text, office, kind, readings)
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).upper().replace("\u2010", "-")
     if not text.isascii():  # Arabic and Persian digits
         text = "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in text)
@@ -494,6 +497,11 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
         return _pct([epodoc[2], epodoc[1], epodoc[3]])
     if _PCT.match(text):
         return _pct(_PARTS.findall(text[3:])) if _SERIAL.fullmatch(text) else None
+    return _of_office(text, office, kind, readings)
+
+
+def _of_office(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Number | None:
+    """Read a number whose office, if it has one, is at its start."""
     office, rest, written = office.strip().upper(), text, text[:2]
     if home := next((home for home, pattern in _OWN_FORMS.items() if pattern.match(text)), ""):
         office = home

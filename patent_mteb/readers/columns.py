@@ -25,7 +25,7 @@ from typing import Any, get_type_hints
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
-from patent_mteb.patents.categories import is_category
+from patent_mteb.patents.categories import is_category, split_category
 from patent_mteb.patents.numbers import OFFICES, read_number
 from patent_mteb.patents.records import RELATIONS, Citation, Description, ExpertSummary, Label, MachineSummaries, Patent
 from patent_mteb.readers.items import Skipped
@@ -34,7 +34,6 @@ from patent_mteb.readers.values import (
     cleaned,
     dates_within,
     needs_order,
-    number_in,
     numbers_in,
     read_date,
     text_of,
@@ -225,6 +224,7 @@ _WIDE = (*_SEPARATORS, ", ", ",", " ")  # separators of lists whose members are 
 _LONG = 120
 _LONGEST_CATEGORY = 5  # characters, as in "X,Y,P"
 _START = 3000  # characters of a text that are typed
+_DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"[A-Z]{2}[ -]?[\dA-Z]|[特実再登]")
 _CLASS = re.compile(r"[A-HY]\d\d[A-Z](?:[ -]*\d{1,4}(?:/\d{2,6})?)?\s*(?:\([^)]*\))?")
 _CPC = re.compile(r"Y\d\d[A-Z]|[A-H]\d\d[A-Z] *2\d\d\d/")
@@ -236,10 +236,11 @@ _CLAIMS = re.compile(
 
 
 def _is_number(text: str) -> bool:
-    if len(numbers_in(text, read_number)) > 1:
+    if not _DIGIT.search(text):
         return False
-    bare = number_in(text, read_number).text
-    return bool(_NUMBER.match(bare) or _is_address(bare)) and read_number(bare) is not None
+    numbers = numbers_in(text, read_number)
+    bare = split_category(text)[0] if numbers[0].category else text
+    return len(numbers) == 1 and bool(numbers[0].number and (_NUMBER.match(bare) or _is_address(bare)))
 
 
 def _is_address(text: str) -> bool:

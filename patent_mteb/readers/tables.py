@@ -69,7 +69,6 @@ from patent_mteb.readers.values import (
     language,
     listed,
     needs_order,
-    number_in,
     numbers_in,
     read_date,
     text_of,
@@ -82,7 +81,8 @@ _READ_APART = {"publication_number", "family_id", "application_number", "title",
 _STRINGS = {name for name, type_ in _TYPES.items() if type_ is str} - _READ_APART
 _DATES = [name for name, type_ in _TYPES.items() if type_ == dt.date | None]
 _WITH_DATES = {*_DATES, "date"}
-_WANTED: Mapping[str, Wanted] = {"ipc": "code", "cpc": "code", "inventors": "name", "applicants": "name"}
+_CLASSES = {"ipc", "cpc"}
+_WANTED: Mapping[str, Wanted] = {"inventors": "name", "applicants": "name"}
 """Fields that are lists -> the member that is read of the objects in them."""
 _TEXTS = ("title", "abstract", "claims", "description")
 _UNREADABLE = "a number cannot be read: stored as written (a map can set the office of numbers without one)"
@@ -104,6 +104,8 @@ class _TableReader:
         self._sheet = _sheet(path, columns, sheets)
         self._places, self._about_columns = _places(columns, self._sheet.columns, path)
         self._order = cache(self._day_order)
+        self._number_columns = _number_columns(columns)
+        self._class_columns = {name: _class_column(columns.fields[name]) for name in _CLASSES & columns.fields.keys()}
         self._place = ""
         self._notes: list[Note] = []
         self._more: dict[str, dict[str, tuple[Any, ...]]] = {}
@@ -167,9 +169,9 @@ class _TableReader:
         columns = self._columns.fields
         lists: dict[str, tuple[Any, ...]] = {
             name: tuple(dict.fromkeys(filter(None, self._list(row, columns[name], _WANTED.get(name, "word")))))
-            for name in LISTS & columns.keys()
+            for name in (LISTS - _CLASSES) & columns.keys()
         }
-        lists |= {name: read_codes(self._classes(row, columns[name])) for name in {"ipc", "cpc"} & columns.keys()}
+        lists |= {name: read_codes(self._list(row, one, "code")) for name, one in self._class_columns.items()}
         return {**lists, "labels": tuple(self._labels(row))}
 
     def _items(self, place: str, row: Mapping[str, Any]) -> Iterator[Item]:
@@ -291,21 +293,9 @@ class _TableReader:
             self._unread(wanted, keys)
         return [column.values.get(text, "") if column.values is not None else text for text in texts]
 
-    def _classes(self, row: Mapping[str, Any], column: Column) -> list[str]:
-        """The texts of a cell of class codes; a comma, which a list in one subclass has, separates none."""
-        marks = [mark for mark in column.separator if "," not in mark]
-        return self._list(row, replace(column, separator=(*(marks or ["\n"]),)), "code")
-
     def _publications(self, row: Mapping[str, Any]) -> dict[str, str]:
         """The numbers of a row, the first of its first filled column first, each in that ``cell`` or in the ``row``."""
-        fields = self._columns.fields
-        column, kind = fields.get("publication_number"), self._text(row, fields.get("kind"))
-        if column is None:
-            return {}
-        # The columns of a map of this package are alternatives; PATENTSCOPE's second one is a number of its own.
-        whole = column.join is not None or self._columns.name in SHIPPED
-        names = [column.column] if whole else [(name,) for name in column.column]
-        columns = [replace(column, column=several) for several in names]
+        columns, kind = self._number_columns, self._text(row, self._columns.fields.get("kind"))
         if len(columns) > 1:
             columns = [one for one in columns if self._text(row, one)]
             # The kind code of a granted patent is not that of its publication, which may come first.
@@ -339,18 +329,15 @@ class _TableReader:
             ]
             offices = named if len(named) == len(texts) else named * len(texts) if len(named) == 1 else offices
         for place, (text, office) in enumerate(zip(texts, offices, strict=True)):
-            one = partial(read, office=office, **({"kind": kind} if kind and not place else {}))
-            for piece in numbers_in(text, one):
-                written = number_in(piece, one)
-                number = one(written.text) if piece else None
-                if number is None:
-                    if piece:
-                        self._note(_DESTROYED if _SCIENTIFIC.fullmatch(piece) else _UNREADABLE, piece)
-                    yield piece, ""
-                    continue
-                if written.has_more:
-                    self._note(note, piece)
-                yield (number.key if read is read_application else number.docdb), written.category
+            own_kind = "" if place else kind
+            reading = partial(read, office=office, kind=own_kind) if office or own_kind else read
+            for written, number, category, has_more in numbers_in(text, reading):
+                if number is None and written:
+                    self._note(_DESTROYED if _SCIENTIFIC.fullmatch(written) else _UNREADABLE, written)
+                if has_more:
+                    self._note(note, written)
+                normal = number and (number.key if read is read_application else number.docdb)
+                yield normal or written, category
 
     def _date(self, row: Mapping[str, Any], ours: str, column: Column | None) -> dt.date | None:
         cells = [value for value in self._cells(row, column) if value is not None]
@@ -530,6 +517,23 @@ class _TableReader:
                     yield Relation(number, related, kind)
         if publication and "application" not in columns and (application := self._application(row)):
             yield Relation(publication, application, "application")
+
+
+def _number_columns(columns: ColumnMap) -> list[Column]:
+    """The columns of publication numbers, each of which may have one of its own.
+
+    Those of a map of this package are alternatives; PATENTSCOPE's second one is a number of its own.
+    """
+    column = columns.fields.get("publication_number")
+    if column is None or column.join is not None or columns.name in SHIPPED:
+        return [column] if column else []
+    return [replace(column, column=(name,)) for name in column.column]
+
+
+def _class_column(column: Column) -> Column:
+    """The column without a comma as a separator, because a list of codes in one subclass has commas."""
+    marks = tuple(mark for mark in column.separator if "," not in mark)
+    return replace(column, separator=marks or ("\n",))
 
 
 def _parsed(name: str, value: Any) -> Any:

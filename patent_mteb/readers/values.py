@@ -95,37 +95,45 @@ _DATE_WITHIN = re.compile(
 
 
 class Written(NamedTuple):
-    """A number as it is written, the category that is with it, and whether a category or remark was removed."""
+    """A number in a text, None if it cannot be read.
+
+    ``text`` is what is written, ``category`` the one with it; ``has_more`` says whether either it or a remark was
+    removed.
+    """
 
     text: str
+    number: Number | None
     category: str = ""
     has_more: bool = False
 
 
-def number_in(text: str, read: Callable[[str], Number | None]) -> Written:
-    """Return the number at the start of a text, without a category, a date or another remark (``EP1000000A1 [X]``)."""
+def _number_in(text: str, read: Callable[[str], Number | None]) -> Written:
+    """Read the number at the start of a text, without a category, a date or another remark (``EP1000000A1 [X]``)."""
+    start = text
     if len(text) <= _LONGEST_WITH_REMARK:
-        bare, category = split_category(text) if not text.isalnum() else (text, "")
-        if category and read(bare) is not None:
-            return Written(bare, category, True)
-        if read(text) is not None:
-            return Written(text)
+        bare, category = split_category(text)
+        if category and (number := read(bare)):
+            return Written(text, number, category, True)
+        if number := read(text):
+            return Written(text, number)
     else:
-        text = text[:_LONGEST_NUMBER]
-    for mark in reversed(list(_BEFORE_REMARK.finditer(text[:_LONGEST_WITH_REMARK]))):
-        bare = text[: mark.start()]
-        if len(bare) <= _LONGEST_NUMBER and read(bare) is not None:
-            return Written(bare, "", True)
-    return Written(text)
+        start = text[:_LONGEST_NUMBER]
+    for mark in reversed(list(_BEFORE_REMARK.finditer(start))):
+        if mark.start() <= _LONGEST_NUMBER and (number := read(start[: mark.start()])):
+            return Written(text, number, "", True)
+    return Written(text, None)
 
 
-def numbers_in(text: str, read: Callable[[str], Number | None]) -> list[str]:
-    """Split a text where another number begins, if several of its pieces are numbers; else return it as it is."""
-    if len(text) <= _LONGEST_WITH_REMARK and read(text) is not None:
-        return [text]
-    pieces = _NEXT_NUMBER.split(text)
-    several = sum(read(number_in(piece, read).text) is not None for piece in pieces) > 1 if len(pieces) > 1 else False
-    return pieces if several else [text]
+def numbers_in(text: str, read: Callable[[str], Number | None]) -> list[Written]:
+    """Read the number in a text, or several if it can be split where another number begins."""
+    if text.isalnum():
+        return [Written(text, read(text))]
+    if len(text) > _LONGEST_WITH_REMARK or read(text) is None:
+        pieces = _NEXT_NUMBER.split(text)
+        several = [_number_in(piece, read) for piece in pieces] if len(pieces) > 1 else []
+        if sum(one.number is not None for one in several) > 1:
+            return several
+    return [_number_in(text, read)]
 
 
 def unbroken(texts: Sequence[str]) -> list[str]:
@@ -323,6 +331,8 @@ def has_day(value: Any, order: str = "") -> bool:
 
 def text_of(value: Any) -> str:
     """Return the text of a cell: whole numbers without ``.0``, dates in ISO 8601, lists with one line per member."""
+    if isinstance(value, str):
+        return value.strip()
     if value is None:
         return ""
     if isinstance(value, float):
@@ -367,8 +377,16 @@ _SHORT = 60  # characters of a text that may be a number, a date, or a phrase fo
 
 def cleaned(text: str) -> tuple[str, tuple[str, ...]]:
     """Return a text without HTML, marks of machine translation and a number before it, and the kinds of cleaning."""
-    found = [what for what, there in ((LOST, "\ufffd" in text), (MISREAD, bool(_MISREAD.search(text)))) if there]
-    text = _CONTROL.sub(" ", _INVISIBLE.sub("", text))
+    if text.isalnum() and text.isascii() and not text.isalpha():  # a number or a year
+        return text, ()
+    found = []
+    if text.isascii():
+        text = text.replace("_x000D_", "")
+    else:
+        found = [what for what, there in ((LOST, "\ufffd" in text), (MISREAD, bool(_MISREAD.search(text)))) if there]
+        text = _INVISIBLE.sub("", text).replace("\u00a0", " ").replace("\u202f", " ")
+    if not text.isprintable():
+        text = _CONTROL.sub(" ", text)
     if text[:1] == "=" and (formula := _FORMULA.fullmatch(text)):
         text = formula[1].replace('""', '"')
         found.append("formulas of a text replaced by the text")
@@ -378,8 +396,8 @@ def cleaned(text: str) -> tuple[str, tuple[str, ...]]:
         text = _WHOLE.sub(r"\1", _KIND_BELOW.sub(r"\1 \2", text))
     if ("<" in text or "&" in text) and (plain := "\n".join(plain_lines(text))).split() != text.split():
         text = plain
+        text = text.replace("\u00a0", " ").replace("\u202f", " ")
         found.append("HTML tags and entities replaced")
-    text = text.replace("\u00a0", " ").replace("\u202f", " ")
     if "ranslat" in text and _MACHINE.search(text):
         text = _MACHINE.sub(" ", text).strip()
         found.append("marks of machine translation removed")
@@ -403,8 +421,10 @@ def unpacked(value: Any) -> Any:
     """Parse a cell with a list or an object in JSON, Python or NumPy syntax; return any other value unchanged."""
     if not isinstance(value, str):
         return value
+    if not value.lstrip().startswith(("[", "{")):
+        return value
     text = value.strip()
-    if not text or (text[0], text[-1]) not in (("[", "]"), ("{", "}")):
+    if (text[0], text[-1]) not in (("[", "]"), ("{", "}")):
         return value
     if _QUOTED_WITHOUT_COMMAS.fullmatch(text):
         return re.findall(r"'([^']*)'", text)
