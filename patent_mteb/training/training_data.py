@@ -28,7 +28,7 @@ from patent_mteb.patents.collection import read_collection, table_of
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import SCHEMAS, Patent
 from patent_mteb.readers.sheets import all_cells, encoding_of, form_of, lines_of
-from patent_mteb.readers.values import listed, number_in, numbers_in
+from patent_mteb.readers.values import listed, numbers_in
 from patent_mteb.training.leaks import Item, is_comparable, read_identifiers
 
 _BINARY = (".parquet", ".arrow", ".feather", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -273,6 +273,6 @@ def _numbers_in(text: str) -> list[str]:
     if all(map(read_number, words)):
         return words
     pieces = [piece for member in listed(text.strip("{}")) for piece in numbers_in(member, read_number)]
-    written = [piece if read_identifiers(piece)[1] else number_in(piece, read_number).text for piece in pieces]
+    written = [one.text if one.number is None or read_identifiers(one.text)[1] else one.number.docdb for one in pieces]
     numbers = [one for one in written if read_identifiers(one)[1]]
     return numbers if 2 * len(numbers) >= len(pieces) else []
