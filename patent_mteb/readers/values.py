@@ -97,7 +97,7 @@ _DATE_WITHIN = re.compile(
 class Written(NamedTuple):
     """A number in a text, None if it cannot be read.
 
-    ``text`` is what is written, ``category`` the one with it; ``has_more`` says whether either it or a remark was
+    ``text`` is the text as written, ``category`` the one with it; ``has_more`` says whether either it or a remark was
     removed.
     """
 
