@@ -43,8 +43,10 @@ from patent_mteb.readers.columns import (
     PARTS,
     Column,
     ColumnMap,
+    Kind,
     Suggestion,
     is_known,
+    kind_of,
     parse_map,
     read_map,
     suggest,
@@ -94,6 +96,8 @@ _COUNT = re.compile(r"\d{1,4}(?:\.0)?")
 _TOTALS = {"total", "totals", "grand total", "sum", "summe", "gesamt", "somme", "合计", "总计", "合計", "総計", "합계"}
 _SAMPLE = 1000  # rows that show whether publication numbers have digits
 _AS_RECORD = record_reader(Patent)
+_SHOWN_BY_A_VALUE = {Kind.NUMBERS, Kind.DATE, Kind.CLASSES, Kind.COUNT, Kind.YEARS, Kind.OFFICES, Kind.URL}
+SHIFTED = "the row has fewer cells than the header, and its values are not in their columns"
 _Read = Callable[..., Number | None]
 _SENTENCE = 3  # words of a line that is a text, not a number
 
@@ -189,6 +193,9 @@ class _TableReader:
             if publication.startswith("WO") and publication.endswith("W"):
                 self._note("an application, not a publication", publication)
             if len(row) < self._sheet.width:
+                if self._is_shifted(row):
+                    yield Skipped(publication, place, SHIFTED)
+                    return
                 self._note("the row has fewer cells than the header", publication)
             title = self._text(row, self._columns.fields.get("title"))
             if publication in self._titles:
@@ -219,6 +226,22 @@ class _TableReader:
         if not has_digit(publication) and self._has_numbers:
             return "a publication number without a digit, not a record"
         return ""
+
+    def _is_shifted(self, row: Mapping[str, Any]) -> bool:
+        """Whether at least two cells of a row are of another kind than those of the complete rows.
+
+        A cell is missing before them. In a row that lost its last cells, the others are in their columns.
+        """
+        unfit = (kind for name, kind in self._kinds.items() if row.get(name) and kind_of([row[name]]).kind is not kind)
+        return len(list(islice(unfit, 2))) == 2
+
+    @cached_property
+    def _kinds(self) -> dict[str, Kind]:
+        """Column -> the kind of its values, of those whose kind each value shows."""
+        rows = list(islice((row for row in self._rows() if len(row) == self._sheet.width), _SAMPLE))
+        filled = {name: [row[name] for row in rows if text_of(row[name])] for name in self._sheet.columns}
+        kinds = {name: kind_of(values).kind for name, values in filled.items() if values}
+        return {name: kind for name, kind in kinds.items() if kind in _SHOWN_BY_A_VALUE}
 
     def _note(self, what: str, example: str = "") -> None:
         example = cut(example)

@@ -30,7 +30,7 @@ def case(path):
 
 
 @pytest.mark.parametrize("path", [case(path) for path in FILES])
-def test_a_file_gives_what_other_code_counts(path):
+def test_a_file_gives_what_other_code_counts(path, compared):
     items = list(recognise(path).read(path))
     if path.name == FAMILY_FILE:
         members = plain(path.read_bytes()).xpath("//*[local-name()='family-member']")
@@ -47,6 +47,8 @@ def test_a_file_gives_what_other_code_counts(path):
         return
     wanted = expected(path)
     given = [{name: one[name] for name in other} for one, other in zip(found(items).values(), wanted, strict=True)]
+    pairs = [(mine[name], value) for mine, one in zip(given, wanted, strict=True) for name, value in one.items()]
+    compared(str(path.relative_to(BULK.parent)), len(given), len(pairs), sum(mine == value for mine, value in pairs))
     assert given == wanted
 
 
