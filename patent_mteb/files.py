@@ -281,6 +281,31 @@ def cache_root() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "patent_mteb"
 
 
+ANSWERS = "answers.sqlite"
+_PRIVATE = ("inputs", "query_scores")
+"""Parts of the cache with texts or patent numbers: files at addresses, and the per-query scores of plain mteb."""
+
+
+def forget(*, answers: bool = False) -> tuple[int, int]:
+    """Remove the private parts of the cache, and the answers of language models; return their files and bytes."""
+    parts = [cache_root() / name for name in (*_PRIVATE, *([ANSWERS] * answers))]
+    files = [path for part in parts for path in (part, *part.rglob("*")) if path.is_file()]
+    size = sum(path.stat().st_size for path in files)
+    for part in parts:
+        if part.is_file():
+            part.unlink()
+        else:
+            shutil.rmtree(part, ignore_errors=not part.exists())
+    return len([path for path in files if not path.name.startswith(".")]), size
+
+
+def private_folder(path: Path) -> Path:
+    """Make a folder of the cache, or an existing one, whose files only its owner can read."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.chmod(0o700)
+    return path
+
+
 def file_hash(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as stream:

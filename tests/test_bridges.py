@@ -14,9 +14,14 @@ from mteb.types import OutputDType
 
 import patent_mteb
 from patent_mteb.errors import ModelError
+from patent_mteb.experiments.anonymous import copy_results
 from patent_mteb.experiments.run import run
+from patent_mteb.files import write_lines
+from patent_mteb.metrics.measures import Judged
 from patent_mteb.models import Hybrid, Quantised, bm25
 from patent_mteb.models.composition import identified
+from patent_mteb.search import trec
+from patent_mteb.search.run import Run
 
 PAGE = Path(__file__).parents[1] / "docs" / "bridges.md"
 BLOCKS = dict(
@@ -86,11 +91,73 @@ def test_beir_computes_the_score_of_the_task_and_datasets_reads_the_folder(names
     monkeypatch.chdir(tmp_path)
     ndcg, *_ = shown("BEIR", names)
     assert ndcg["NDCG@10"] == pytest.approx(stated(names), abs=1e-5)
-    found = shown("datasets", names)
+    found = dict(names)
+    exec(BLOCKS["datasets"], found)
     names["task"].load_data()
     tables = names["task"].tables
     assert set(found["documents"]["_id"]) == set(tables.corpus)
-    assert len(found["pairs"]) == sum(map(len, tables.scored.values()))
+    pairs = {(pair["query-id"], pair["corpus-id"]) for pair in found["pairs"]}
+    assert pairs == {(query, document) for query, judged in tables.scored.items() for document in judged}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ids", [["007", "12345678", "99"], ["NA", "null", "1e5"]])
+def test_datasets_reads_ids_as_they_are_written(tmp_path, monkeypatch, ids):
+    """Ids of digits would become numbers, and NA a missing value, if the example named no types."""
+    from patent_mteb.recipes.beir import write_beir
+
+    monkeypatch.chdir(tmp_path)
+    write_beir(
+        tmp_path / "beir", dict.fromkeys(ids, ("", "A valve.")), {ids[0]: "A pump."}, {ids[0]: dict.fromkeys(ids, 1)}
+    )
+    found = {}
+    exec(BLOCKS["datasets"], found)
+    assert found["documents"]["_id"][:] == ids
+    assert [(pair["query-id"], pair["corpus-id"], pair["score"]) for pair in found["pairs"]] == [
+        (ids[0], key, 1) for key in ids
+    ]
+
+
+def test_reciprocal_rank_with_a_cut_off_orders_ties_otherwise_as_the_page_says():
+    import ir_measures
+    from ir_measures import RR
+
+    run, qrels = {"q": {"d1": 1.0, "d2": 1.0, "d3": 0.5}}, {"q": {"d1": 1}}
+    theirs = ir_measures.calc_aggregate([RR, RR @ 10], qrels, run)
+    ranked = Run.from_dict(run)
+    ours = Judged(ranked.docs, qrels, ranked.query_ids, ranked.doc_ids).scores(["mrr@10"]).scores["mrr@10"][0]
+    assert (theirs[RR], theirs[RR @ 10], ours) == (0.5, 1.0, 0.5)
+
+
+SEPARATORS = "\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e\xa0\u3000"
+"""Characters at which Python's ``splitlines`` or ``split`` cuts and files of lines and columns do not."""
+
+
+@pytest.mark.parametrize("separator", SEPARATORS, ids=ascii)
+def test_ids_with_any_separator_of_unicode_survive_the_exported_folder(tmp_path, separator):
+    """``recipes.beir`` allows such ids; a tool that cuts them would leave the own family in the ranking."""
+    from patent_mteb.experiments.bridges import without_excluded
+    from patent_mteb.recipes.beir import read_beir, write_beir
+
+    document, query = f"D{separator}1", f"{separator}q{separator}"
+    corpus = {document: ("", "A valve."), "D2": ("", "A pump.")}
+    write_beir(tmp_path / "beir", corpus, {query: "A valve."}, {query: {document: 1}})
+    read = read_beir(tmp_path / "beir")
+    assert list(read.corpus) == list(corpus) and dict(read.queries.items()) == {query: "A valve."}
+    assert read.qrels == {query: {document: 1}}
+    write_lines(tmp_path / "beir" / "excluded.tsv", ["query-id\tcorpus-id", f"{query}\t{document}"])
+    assert without_excluded({query: {document: 1.0, "D2": 0.5}}, tmp_path / "beir") == {query: {"D2": 0.5}}
+
+
+@pytest.mark.parametrize("separator", SEPARATORS.replace("\x0b", "").replace("\x0c", ""), ids=ascii)
+def test_ids_with_separators_outside_ascii_space_are_read_from_trec_files(tmp_path, separator):
+    """trec_eval and most tools separate columns at the white space of C, so files of others have such ids."""
+    path = tmp_path / "a.run"
+    path.write_text(f"q{separator}1 Q0 D{separator}1 1 0.5 tag\nq{separator}1 Q0 D2 2 0.25 tag\n", "utf-8")
+    assert trec.read_run(path) == {f"q{separator}1": {f"D{separator}1": 0.5, "D2": 0.25}}
+    copy_results(tmp_path, tmp_path / "anonymous")
+    (copied,) = (tmp_path / "anonymous").rglob("*.run")
+    assert [len(line.split()) for line in copied.read_text("utf-8").splitlines()] == [6, 6]
 
 
 @pytest.mark.slow

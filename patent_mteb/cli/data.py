@@ -559,9 +559,19 @@ def _chosen(patents: Sequence[Patent], root: Path | None) -> Sequence[Patent]:
 
 
 @command("data forget", "patent-mteb data forget")
-def forget(*, session: Session = SESSION) -> None:
-    """Remove the copies of lists that were read at an address (https://, s3://, gs://) from the cache."""
-    from patent_mteb.readers import remote
+def forget(
+    *,
+    answers: bool = False,
+    session: Session = SESSION,
+) -> None:
+    """Remove what the cache has of your patents: copies of files at addresses, per-query scores of plain mteb.
 
-    number, size = remote.forget()
+    Parameters
+    ----------
+    answers
+        Remove the answers of language models too: a later run requests and pays them again.
+    """
+    from patent_mteb import files
+
+    number, size = files.forget(answers=answers)
     common.say(f"{number} files removed ({size / 1e6:,.1f} MB)")

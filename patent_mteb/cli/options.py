@@ -282,12 +282,12 @@ class LanguageModel(Session):
         """The model behind an address, with these settings."""
         from patent_mteb.endpoints.chat import Answers, Budget, Chat, Meter, Prices
         from patent_mteb.endpoints.client import Endpoint
-        from patent_mteb.files import cache_root
+        from patent_mteb.files import ANSWERS, cache_root
 
         budget = Budget(self.budget_calls, self.budget_tokens, self.budget_cost)
         meter = Meter(budget, Prices(self.price_input, self.price_output))
         endpoint = Endpoint(url, key_variable=self.key_variable, timeout=self.timeout)
-        answers = Answers(self.answers or cache_root() / "answers.sqlite")
+        answers = Answers(self.answers or cache_root() / ANSWERS)
         return Chat(endpoint, model, answers, meter, settings=_fields(self.request), at_once=self.at_once)
 
 

@@ -6,6 +6,7 @@ truncated answers and refusals are marked as faults. A meter counts calls, token
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import logging
@@ -73,6 +74,8 @@ class Answers:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):  # an answer may quote a text: only the owner reads the file
+            self.path.touch(mode=0o600, exist_ok=True)
         self._lock = threading.Lock()
         try:
             self._base = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from patent_mteb.errors import DataError
 from patent_mteb.files import cache_root, read_json, text_lines, write_lines, write_parquet, write_text
 from patent_mteb.identity import META
+from patent_mteb.search import trec
 
 _KEPT = (META, "run_settings.jsonl")
 _BYTES = 32
@@ -89,7 +90,7 @@ def _copy(path: Path, target: Path, named: Callable[[str], str]) -> bool:
     if path.name.endswith(".queries.parquet"):
         write_parquet(target, _renamed(path, named))
     elif path.suffix in (".run", ".qrels"):
-        lines = [line.split() for _, line in text_lines(path) if line.strip()]
+        lines = [trec.columns(line) for _, line in text_lines(path) if line.strip()]
         rows = [[named(words[0]), words[1], named(words[2]), *words[3:]] for words in lines]
         rows.sort(key=lambda row: row[0] if path.suffix == ".run" else (row[0], row[2]))
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.evaluate import retrieval_task
 from patent_mteb.experiments.run import unloading
-from patent_mteb.files import replacing_folders, write_json, write_lines
+from patent_mteb.files import replacing_folders, text_lines, write_json, write_lines
 from patent_mteb.identity import RELEASE
 from patent_mteb.patents.corpus import Composed, Texts
 from patent_mteb.recipes.beir import write_beir
@@ -57,8 +57,7 @@ def without_excluded(results: Mapping[str, Mapping[str, float]], folder: Path | 
     path = Path(folder) / EXCLUDED
     if not path.is_file():
         raise DataError("the file is missing", path=path, remedy="export the task: patent-mteb publish beir TASK DIR")
-    _, *rows = (tuple(line.split("\t")) for line in path.read_text("utf-8").splitlines())
-    hidden = set(rows)
+    hidden = {tuple(line.split("\t")) for _, line in text_lines(path)}
     return {
         query: {document: score for document, score in found.items() if (query, document) not in hidden}
         for query, found in results.items()

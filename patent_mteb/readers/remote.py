@@ -6,10 +6,8 @@ or the query of an address: a query may be a signature.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import re
-import shutil
 from collections.abc import Iterator
 from http import HTTPStatus
 from http.client import responses
@@ -18,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import cache_root, read_json, replacing, write_json
+from patent_mteb.files import cache_root, private_folder, read_json, replacing, write_json
 from patent_mteb.identity import digest
 
 logger = logging.getLogger(__name__)
@@ -115,8 +113,7 @@ def _copied(system: Any, path: str, show_progress: bool) -> Path:
     if copy.is_file() and len(state) > 1 and read_json(known) == state:
         return copy
     for private in (folder.parent, folder):
-        private.mkdir(mode=0o700, parents=True, exist_ok=True)
-        private.chmod(0o700)
+        private_folder(private)
     known.unlink(missing_ok=True)
     bar = {"desc": copy.name, "unit": "B", "unit_scale": True, "disable": not show_progress}
     with replacing(copy) as partial:
@@ -141,13 +138,3 @@ def _say_redirect(asked: str, answered: str) -> None:
     hosts = [urlsplit(one).hostname for one in (asked, answered)]
     if hosts[0] != hosts[1]:
         logger.warning("%s is answered by another server, %s", without_secrets(asked), hosts[1])
-
-
-def forget() -> tuple[int, int]:
-    """Remove all copies of files at addresses; return their number and their bytes."""
-    folder = cache_root() / "inputs"
-    files = [path for path in folder.rglob("*") if path.is_file() and path.name != ".state.json"]
-    size = sum(path.stat().st_size for path in files)
-    with contextlib.suppress(FileNotFoundError):
-        shutil.rmtree(folder)
-    return len(files), size

@@ -80,7 +80,9 @@ def judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
         query, document, score = fields
         remedy = "write 1 for relevant, 0 for not relevant"
         try:
-            gain = int(score)
+            gain = int(
+                score if score.isascii() and "_" not in score else ""
+            )  # int() reads 1_0 and digits of any script
         except ValueError as error:
             raise DataError(f"the score {score!r} is not an integer", path=path, row=number, remedy=remedy) from error
         if abs(gain) > _GREATEST_GAIN:

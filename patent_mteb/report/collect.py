@@ -261,7 +261,7 @@ def _versions(path: Path) -> dict[str, str]:
     """Return the versions of the libraries by task, as mteb recorded them in its last run of the task."""
     versions: dict[str, str] = {}
     try:
-        lines = path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else []
+        lines = path.read_text("utf-8", errors="replace").split("\n") if path.is_file() else []
     except OSError:
         return versions
     for line in lines:

@@ -55,7 +55,7 @@ def _relevant(path: Path, queries: Sequence[str]) -> set[tuple[str, str]]:
     wanted = set(queries)
     found: dict[tuple[str, str], int] = {}
     for _, line in text_lines(path):
-        fields = line.split()
+        fields = trec.columns(line)
         if len(fields) == 4 and fields[0] in wanted and fields[3].lstrip("-").isdecimal():
             found[fields[0], fields[2]] = int(fields[3])
     return {pair for pair, gain in found.items() if gain > 0}

@@ -52,7 +52,7 @@ SETTINGS = "run_settings.jsonl"  # mteb's settings of runs: versions and encode 
 def run_settings(text: str, row: Mapping[str, Any], path: Path) -> str:
     """Return the line of run settings that belongs to a result."""
     found = ""
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -138,7 +138,7 @@ def prepare(
             if path.name == SETTINGS:  # of all results of a folder, each line once
                 written = out / "results" / path
                 earlier = copies.get(path) or (written.read_text("utf-8") if written.is_file() else "")
-                content = "".join(dict.fromkeys((earlier + content).splitlines(keepends=True)))
+                content = "".join(f"{line}\n" for line in dict.fromkeys((earlier + content).split("\n")) if line)
             copies[path] = content
     files = [write_text(out / "results" / path, text) for path, text in copies.items()]
     messages = [message for message in collected.messages if model is None or model_folder(model) in message]

@@ -40,6 +40,13 @@ def _check(*names: str) -> None:
             raise DataError(problem, remedy="use ids without white space and zero bytes")
 
 
+def columns(line: str) -> list[str]:
+    """Return the columns of a line. White space of ASCII separates them, as in trec_eval; an id may have any other."""
+    if line.isascii() and line.isprintable():
+        return line.split()
+    return [column.decode() for column in line.encode().split()]
+
+
 def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str) -> None:
     """Write rankings, best document first; a query without documents has no line, and is warned of."""
     _check(tag)
@@ -67,7 +74,7 @@ def read_run(path: Path, first: int | None = None, *, order: Order | None = None
         if not line.strip():
             continue
         refused = partial(DataError, path=path, row=number)
-        fields = line.split()
+        fields = columns(line)
         if len(fields) != 6:
             raise refused(f"{len(fields)} columns instead of 6", remedy="write: query Q0 document rank score tag")
         query, _, document, written, text, _ = fields

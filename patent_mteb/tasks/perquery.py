@@ -24,7 +24,7 @@ from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import cache_root, write_parquet
+from patent_mteb.files import cache_root, private_folder, write_parquet
 from patent_mteb.identity import NO_REVISION
 from patent_mteb.metrics.measures import Judged, QueryScores
 from patent_mteb.metrics.slices import Qrels
@@ -92,6 +92,11 @@ def folder() -> Path:
     return Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else cache_root() / "query_scores"
 
 
+def _save_in_folder(evaluation: Evaluation) -> None:
+    """Save an evaluation of plain mteb; in the cache, only the owner can read its query ids."""
+    save(evaluation, folder() if os.environ.get(VARIABLE) else private_folder(folder()))
+
+
 def path_of(root: Path, model_meta: ModelMeta, task_name: str, suffix: str) -> Path:
     """Return the path of a file next to the result of a model on a task, in mteb's folder structure."""
     place: Path = root / model_meta.model_name_as_path() / (model_meta.revision or NO_REVISION)
@@ -127,7 +132,7 @@ def receiving(receiver: Callable[[Evaluation], object]) -> Iterator[None]:
 
 def publish(evaluation: Evaluation) -> None:
     """Pass an evaluation to the receiver, or save it in :func:`folder`; if that fails, the score stays valid."""
-    receiver = _RECEIVER.get() or (lambda unreceived: save(unreceived, folder()))
+    receiver = _RECEIVER.get() or _save_in_folder
     try:
         receiver(evaluation)
     except (OSError, DataError) as error:

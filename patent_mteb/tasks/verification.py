@@ -64,7 +64,8 @@ def part_of(evidence: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def check_entry(entry: Mapping[str, Any], place: Place) -> dict[str, float]:
     for problem in _contradictions(entry, place):
-        raise ContradictionError(problem, path=place.path, remedy="run the task again")
+        # a new run replaces the file, unless the model has another name or other settings by now
+        raise ContradictionError(problem, path=place.path, remedy="run the task again; if the file remains, delete it")
     return _numbers(entry)
 
 
@@ -104,8 +105,9 @@ def _contradictions(entry: Mapping[str, Any], place: Place) -> Iterator[str]:
     if not found:
         yield "the evidence is missing: the result is of an older version, or was changed"
     if (scoring := found.get("scoring")) != place.scoring:  # before the seal, which other versions may make otherwise
-        by, now = found.get("version") or "of an unknown version", place.scoring
-        yield f"scored by {scoring or 'an earlier scoring'!r} of patent-mteb {by}, which is {now!r} now"
+        by = f"patent-mteb {found.get('version') or 'of an unknown version'}"
+        by = f"{scoring!r} of {by}" if scoring else f"an earlier scoring of {by}"
+        yield f"scored by {by}, which is {place.scoring!r} now"
     if found.get("seal") != checksum(entry):
         yield "the scores are not those that were measured: the result or its evidence was changed afterwards"
     model, data = part_of(found, "model"), part_of(found, "data")

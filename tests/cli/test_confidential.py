@@ -5,17 +5,22 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import stat
 import zipfile
 from pathlib import Path
 
+import mteb
 import pyarrow.parquet as pq
 import pytest
 from marked_list import write_list
 from report_folders import payload_of
 from small_bases import write_static
 
-from patent_mteb import cli
+import patent_mteb
+from patent_mteb import cli, files
+from patent_mteb.endpoints.chat import Answers
 from patent_mteb.experiments.anonymous import copy_results, key_path
+from patent_mteb.models import bm25
 
 MARKERS = {"texts": "zzqtext", "numbers": "us7712", "names": "zzqperson"}
 TASK = "OursCitationRetrieval"
@@ -90,6 +95,33 @@ def test_the_page_says_what_every_written_folder_holds(written):
     root, _ = written
     folders = {path.name for path in root.iterdir() if path.is_dir()} - {"model"}
     assert {name: held(root / name) for name in sorted(folders)} == rows()
+
+
+def test_the_private_parts_of_the_cache_are_listed_unreadable_for_others_and_removable(tmp_path, monkeypatch):
+    """Plain mteb saves per-query scores there, and a language model may quote a text in its answer."""
+    monkeypatch.setenv("PATENT_MTEB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("PATENT_MTEB_QUERY_SCORES", raising=False)
+    (task,) = patent_mteb.get_tasks("PatentMap", types=["Retrieval"], sample=True)[:1]
+    mteb.evaluate(bm25("dapfam"), task, cache=None, co2_tracker=False, show_progress_bar=False)
+    answers = Answers(files.cache_root() / files.ANSWERS)
+    answers.put("key", {"text": MARKERS["texts"]})
+    answers.close()
+    scores, stored = (tmp_path / "cache" / name for name in ("query_scores", "answers.sqlite"))
+    assert any(path.is_file() for path in scores.rglob("*.parquet"))
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (scores, stored)] == [0o700, 0o600]
+    listed = set(re.findall(r"^\| `cache/([\w.]+)` \|", DOCS.read_text(), re.M))
+    assert listed == {"inputs", "query_scores", "answers.sqlite"}
+    assert cli.main(["data", "forget"]) == 0
+    assert not scores.exists() and stored.exists(), "answers were paid"
+    assert cli.main(["data", "forget", "--answers"]) == 0
+    assert not stored.exists()
+
+
+def test_the_security_policy_names_options_that_commands_have():
+    root = Path(__file__).parents[2]
+    known = "".join(path.read_text("utf-8") for path in (root / "tests" / "golden" / "help").glob("*.txt"))
+    named = set(re.findall(r"--[a-z][\w-]+", (root / "SECURITY.md").read_text("utf-8")))
+    assert {name for name in named if name not in known} == set()
 
 
 @pytest.mark.slow

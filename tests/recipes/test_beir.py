@@ -61,6 +61,8 @@ CORPUS_FILE, QUERY_FILE, QRELS_FILE = "corpus.jsonl", "queries.jsonl", "qrels/te
         (QRELS_FILE, "query-id", "qid", "row 1: the header is"),
         (QRELS_FILE, "q1\td1\t1", "q1\td1", "row 2: 2 columns instead of 3"),
         (QRELS_FILE, "q1\td1\t1", "q1\td1\tyes", "row 2: the score 'yes' is not an integer"),
+        (QRELS_FILE, "q1\td1\t1", "q1\td1\t1_0", "row 2: the score '1_0' is not an integer"),
+        (QRELS_FILE, "q1\td1\t1", "q1\td1\t\u0661", "row 2: the score '\u0661' is not an integer"),
     ],
 )
 def test_a_row_that_cannot_be_used_is_named(folder, name, old, new, message):
