@@ -419,6 +419,9 @@ _DATE_AFTER = re.compile(  # Lens, Orbit: CN107823639 A  2018-03-23 [CN107823639
     r"(?:(?:1[789]|20)[0-9]{2}(-?)(?:0[1-9]|1[0-2])\2[0-3][0-9]|[0-3]?[0-9]([./])[01]?[0-9]\3(?:1[789]|20)[0-9]{2})"
     r"(?:\s*\[[A-Z0-9\s]+\])?$"
 )
+_OFFICE_BEHIND = re.compile(  # PATENTSCOPE: 60000000 07.05.2002 US
+    r"([0-9][0-9/,.\-]*)\s+(?:[0-3]?[0-9]\.[01]?[0-9]\.[0-9]{4}|[0-9]{4}-[0-9]{2}-[0-9]{2})\s+([A-Z]{2})"
+)
 # an office in a column of its own, joined with the number: WOPCT/EP02/07746, FR FR2434232
 _TWICE = re.compile(r"(?:(?:WO|PCT)[\s\-/]*(?=WO|PCT)|([A-Z]{2})[\s\-/]*(?=\1[\s\-]*[A-Z]{0,2}[0-9]))+")
 _PCT = re.compile(r"PCT(?![A-Z]{3})")
@@ -478,6 +481,8 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
         text = "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in text)
     if address := _WEB_ADDRESS.fullmatch(text.strip()):
         text = address[1] + address[2]
+    if text[:1].isdigit() and (behind := _OFFICE_BEHIND.fullmatch(text.strip())):
+        text, office = behind[1], behind[2]
     text = _DATE_AFTER.sub(r"\1", text.strip())
     text = _MARKS.sub(" ", text).strip(" .,;:-/\t\n\r'\"")
     text = _KIND_APART.sub(

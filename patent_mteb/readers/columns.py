@@ -220,7 +220,8 @@ class Typed:
 
 _MOST = 0.8  # the share of the values that must be of a kind
 _SEPARATORS = (";;", " | ", "|", ";", "；", "、", "\n")
-_WIDE = (*_SEPARATORS, ", ", ",", " ")  # separators of lists whose members are known by their form
+_ALONG = (*_SEPARATORS, " / ")  # separators of which a list may have several
+_WIDE = (*_ALONG, ", ", ",", " ")  # separators of lists whose members are known by their form
 _LONG = 120
 _LONGEST_CATEGORY = 5  # characters, as in "X,Y,P"
 _START = 3000  # characters of a text that are typed
@@ -230,7 +231,8 @@ _CLASS = re.compile(r"[A-HY]\d\d[A-Z](?:[ -]*\d{1,4}(?:/\d{2,6})?)?\s*(?:\([^)]*
 _CPC = re.compile(r"Y\d\d[A-Z]|[A-H]\d\d[A-Z] *2\d\d\d/")
 _CLAIMS = re.compile(
     r"\W*(?:\([A-Z]{2}\d+\)\s*)?"
-    r"(?:what is claimed|(?:we|i) claim|claims?\b.{0,20}1|1\s*[.)．、]\s|【請求項|청구항\s*1|权利要求\s*1|\[?1\]\s)",
+    r"(?:what is claimed|(?:we|i) claim|claims?\b.{0,20}1|1\s*[.)．、](?!\d)|【請求項"
+    r"|청구항\s*1|权利要求\s*1|\[?1\]\s)",
     re.IGNORECASE,
 )
 
@@ -317,7 +319,7 @@ def _most(values: Sequence[Any], is_one: Callable[[Any], bool]) -> bool:
 def _separators(texts: Sequence[str], is_one: Callable[[str], bool]) -> tuple[str, ...] | None:
     """Return the separators that split most texts into what ``is_one`` accepts, empty if none is needed, or None."""
     there = [mark for mark in _WIDE if any(mark in text for text in texts)]
-    several = tuple(mark for mark in there if mark in _SEPARATORS)
+    several = tuple(mark for mark in there if mark in _ALONG)
     best, most = None, 0.0
     for marks in ((), *((mark,) for mark in there), *([several] if len(several) > 1 else [])):
         split = re.compile("|".join(map(re.escape, marks))).split if marks else lambda text: [text]
@@ -331,6 +333,7 @@ def _separators(texts: Sequence[str], is_one: Callable[[str], bool]) -> tuple[st
 _HEADERS: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("headers.toml").read_text(encoding="utf-8")
 )
+_OFFICE_WORDS = {office: frozenset(words.split()) for office, words in _HEADERS.pop("offices").items()}
 _TITLES = {"fields": "[fields]", "relations": "[relations]", "labels": "[[labels]]"}  # others are [[citations]]
 _SEPARATED = LISTS | {"publication_number", "cited", "citing", "category", "member", "priority", "coarse", "fine"}
 """Fields whose column may hold several values."""
@@ -686,6 +689,12 @@ def _adds(one: _Field, column: str, first: str, scores: Mapping[tuple[str, _Fiel
     return False
 
 
+def _office_in(column: str) -> str:
+    """The office that the name of a column says, such as ``US Patent Number`` or ``pgpub_id``; empty for none."""
+    words = re.findall(r"[^\W_]+", column.casefold())
+    return next((office for office, names in _OFFICE_WORDS.items() for word in words if word in names), "")
+
+
 def _continue(columns: Sequence[str], guess: _Guess) -> None:
     """Find the columns that continue a text, such as ``Claims (cont.)``."""
     for one, chosen in guess.columns.items():
@@ -784,9 +793,12 @@ def _written(ours: str, theirs: Sequence[str], guess: _Guess) -> str:
     if separators and ours in _SEPARATED:
         settings["separator"] = _quoted(separators if len(separators) > 1 else separators[0])
     office = guess.of("country")
+    named = _office_in(theirs[0])
     numbers = [name for one in _NUMBERS for name in [guess.of(one)] if name]
     if office and ours in _NUMBERS and any(guess.typed[name].without_office for name in numbers):
         settings["office_column"] = _quoted(office)
+    elif named and ours in _NUMBERS and guess.typed[theirs[0]].without_office:
+        settings["office"] = _quoted(named)
     if settings.keys() == {"column"}:
         return settings["column"]
     return f"{{ {', '.join(f'{name} = {value}' for name, value in settings.items())} }}"

@@ -70,6 +70,7 @@ from patent_mteb.readers.values import (
     is_serial,
     language,
     listed,
+    names_of,
     needs_order,
     numbers_in,
     read_date,
@@ -84,8 +85,7 @@ _STRINGS = {name for name, type_ in _TYPES.items() if type_ is str} - _READ_APAR
 _DATES = [name for name, type_ in _TYPES.items() if type_ == dt.date | None]
 _WITH_DATES = {*_DATES, "date"}
 _CLASSES = {"ipc", "cpc"}
-_WANTED: Mapping[str, Wanted] = {"inventors": "name", "applicants": "name"}
-"""Fields that are lists -> the member that is read of the objects in them."""
+_NAMES = {"inventors", "applicants"}
 _TEXTS = ("title", "abstract", "claims", "description")
 _UNREADABLE = "a number cannot be read: stored as written (a map can set the office of numbers without one)"
 _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?E\+\d+", re.IGNORECASE)
@@ -172,9 +172,10 @@ class _TableReader:
     def _lists(self, row: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
         columns = self._columns.fields
         lists: dict[str, tuple[Any, ...]] = {
-            name: tuple(dict.fromkeys(filter(None, self._list(row, columns[name], _WANTED.get(name, "word")))))
-            for name in (LISTS - _CLASSES) & columns.keys()
+            name: tuple(dict.fromkeys(filter(None, self._list(row, columns[name]))))
+            for name in (LISTS - _CLASSES - _NAMES) & columns.keys()
         }
+        lists |= {name: names_of(self._list(row, columns[name], "name")) for name in _NAMES & columns.keys()}
         lists |= {name: read_codes(self._list(row, one, "code")) for name, one in self._class_columns.items()}
         return {**lists, "labels": tuple(self._labels(row))}
 
@@ -326,10 +327,33 @@ class _TableReader:
         numbers: dict[str, str] = {}
         for one in columns:
             where, of_first = ("row", "") if numbers else ("cell", kind)
-            for number, _ in self._numbers_of(row, one, read_number, of_first):
+            for number, _ in self._numbers_of(row, self._with_office(row, one), read_number, of_first):
                 if number:
                     numbers.setdefault(number, where)
         return numbers
+
+    def _offices_of_applications(self, rows: Iterable[Mapping[str, Any]]) -> set[str]:
+        column = self._columns.fields["application_number"]
+        texts = (text for row in rows for text in self._list(row, column))
+        return {number.office for text in texts if (number := read_application(text, column.office))}
+
+    @cached_property
+    def _all_offices(self) -> set[str]:
+        """The offices of the application numbers of the first rows."""
+        return self._offices_of_applications(islice(self._rows(), _SAMPLE))
+
+    def _with_office(self, row: Mapping[str, Any], column: Column) -> Column:
+        """The column with the office of the row's application, where its number has no office."""
+        applied = self._columns.fields.get("application_number")
+        text = self._text(row, column)
+        if not applied or column.office or column.office_column or not text[:1].isdigit() or read_number(text):
+            return column
+        offices = self._offices_of_applications([row]) or self._all_offices
+        if len(offices) != 1 or "WO" in offices:
+            return column
+        (office,) = offices
+        self._note("the office of a number is that of its application", f"{office} {text}")
+        return replace(column, office=office)
 
     def _numbers_of(
         self,
@@ -342,9 +366,11 @@ class _TableReader:
     ) -> Iterator[tuple[str, str]]:
         """Yield the normal form of each number of a cell and the category with it. Empty texts stay.
 
-        The first number has the kind code of another column if it has none.
+        A number without a kind code has that of another column, which has one for each number or one for the first.
         """
-        texts = unbroken(self._list(row, column, wanted))
+        texts = unbroken([text for text in self._list(row, column, wanted) if not text or any(map(str.isalnum, text))])
+        kinds = listed(kind, column.separator)
+        kinds = kinds if len(kinds) == len(texts) else kinds if len(kinds) == 1 else []
         offices = [column.office] * len(texts)
         if column.office_column:
             named = [
@@ -352,7 +378,7 @@ class _TableReader:
             ]
             offices = named if len(named) == len(texts) else named * len(texts) if len(named) == 1 else offices
         for place, (text, office) in enumerate(zip(texts, offices, strict=True)):
-            own_kind = "" if place else kind
+            own_kind = kinds[place] if place < len(kinds) else ""
             reading = partial(read, office=office, kind=own_kind) if office or own_kind else read
             for written, number, category, has_more in numbers_in(text, reading):
                 if number is None and written:
@@ -604,7 +630,7 @@ def _translations(others: Mapping[str, Iterable[tuple[str, Any]]]) -> tuple[Tran
 SHIPPED = (
     *("derwent", "thomson", "lens", "espacenet", "patentscope", "bigquery", "patstat-citations", "patstat"),
     *("orbit", "patsnap", "patsnap-chinese", "incopat", "google-patents", "totalpatent", "patbase", "jplatpat"),
-    *("depatisnet", "uspto-search", "patentsview-columns"),
+    *("depatisnet", "uspto-search", "patentsview-columns", "derwent-index", "auspat"),
 )
 """The maps of this package. A table is read with the first map whose columns it has."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from patent_mteb.patents.categories import split_category
-from patent_mteb.patents.numbers import ERA_LETTERS, ERAS, Number, read_application, read_number
+from patent_mteb.patents.numbers import ERA_LETTERS, ERAS, OFFICES, Number, read_application, read_number
 from patent_mteb.patents.text import plain_lines
 
 CODES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("codes.toml").read_text("utf-8"))
@@ -82,14 +82,16 @@ _LONGEST_NUMBER = 60  # characters of a number as any tool writes it, with offic
 _LONGEST_WITH_REMARK = 200
 _BEFORE_REMARK = re.compile(
     r"\s*[(\[,;:]\s*(?=\D)|\s+[-–—]\s+(?=\D)|\s*\((?=[^()]*\)$)"
-    r"|[\s,;:]+[(\[]?(?=(?:\d\d?[./]\d\d?[./]\d{4}|\d{4}[./-]\d\d?[./-]\d\d?|(?:1[89]|20)\d{6})[)\]]?$)"
+    r"|[\s,;:]+[(\[]?(?=(?:\d\d?[./]\d\d?[./]\d{4}|\d{4}[./-]\d\d?[./-]\d\d?|(?:1[89]|20)\d{6}"
+    r"|\d\d? [A-Z][a-z]{2,8} \d{4})[)\]]?$)"
 )
 _NEXT_NUMBER = re.compile(
     r"\s*[,;|\n，；、]\s*(?=[A-Z]{2}[ -]?[\dA-Z])|\s+(?:/|&|and|und|et|or|oder)\s+(?=[A-Z]{2}[ -]?\d)"
     r"|(?<=[A-Z\d)\]])\s+(?=[A-Z]{2}[ -]?\d{4})"
 )
 _DATE_WITHIN = re.compile(
-    r"(?<![^\s(\[])(?:(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:1[89]|20)\d\d|(?:1[89]|20)\d\d-\d\d-\d\d)"
+    r"(?<![^\s(\[])(?:(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:1[89]|20)\d\d|(?:1[89]|20)\d\d-\d\d-\d\d"
+    r"|(?:0?[1-9]|[12]\d|3[01])[ -](?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*[ -](?:1[89]|20)\d\d)"
     r"(?=T\d|[\s)\],;]|$)"
 )
 
@@ -202,6 +204,8 @@ _WORDED = re.compile(
 )
 _MILLISECONDS = re.compile(r"-?\d{11,13}")  # a time as pandas writes it to JSON: milliseconds since 1970
 _SEPARATOR = re.compile(r"\s*(?:\||;|；|、|\n)\s*")
+_CODE = r"(?=[^,\]]*\d)[^\s\[\],'\"]{1,30}(?: [^\s\[\],'\"]{1,30}){0,2}"
+_CODES_WITHOUT_QUOTES = re.compile(rf"\[({_CODE}(?:,\s*{_CODE})*)\]")  # [EP 1000000 A1, F04B 1/00]
 _QUOTED_WITHOUT_COMMAS = re.compile(r"\[\s*(?:'[^']*'\s*)+\]")
 _CLAIM_RANGE = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
 
@@ -346,7 +350,7 @@ def text_of(value: Any) -> str:
 
 _MACHINE = re.compile(r"\s*[\[(]\s*machine[- ]translat[^\])]*[\])]\s*", re.IGNORECASE)
 _NUMBER_MARK = re.compile(r"^\([A-Z]{2}[\d/]{5,}[A-Z]?\d?\)\s*\n\s*")
-_LANGUAGE_MARK = re.compile(r"^\[(?:DE|EN|FR)\]\s+")
+_LANGUAGE_MARK = re.compile(r"^\[[A-Z]{2}\]\s+")
 _LANGUAGES = re.compile(r"(?:^|\s+)\[([A-Z]{2})\]\s+")
 _APOSTROPHE = re.compile(r"^'(?=\w[^']*$)")
 _MISREAD = re.compile("[ÃÂ][\u00a0-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|â€")
@@ -432,6 +436,8 @@ def unpacked(value: Any) -> Any:
         with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
             if isinstance(found := read(text), list | tuple | dict):
                 return found
+    if codes := _CODES_WITHOUT_QUOTES.fullmatch(text):
+        return re.split(r",\s*", codes[1].strip())
     return value
 
 
@@ -460,6 +466,26 @@ def listed(value: Any, separators: Sequence[str] = ()) -> list[str]:
         return [text for member in value for text in listed(member, separators)]
     pattern = re.compile("|".join(map(re.escape, separators))) if separators else _SEPARATOR
     return [text.strip() for text in pattern.split(text_of(value)) if text.strip()]
+
+
+_COUNTRY = re.compile(r"\s*[\[(]\s*([A-Z]{2})\s*[\])]$")
+_BEHIND_NAME = frozenset(CODES["behind_a_name"].split())
+
+
+def names_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the distinct names of a list, without countries behind them.
+
+    A text that is only a legal form or a degree belongs to the name before it (``Acme Co., Ltd.``, split at commas).
+    """
+    names: list[str] = []
+    for text in texts:
+        country = _COUNTRY.search(text)
+        name = text[: country.start()] if country and country[1] in OFFICES else text
+        if names and "".join(filter(str.isalnum, name.casefold())) in _BEHIND_NAME:
+            names[-1] += f", {name}"
+        elif name:
+            names.append(name)
+    return tuple(dict.fromkeys(names))
 
 
 def claim_numbers(text: str) -> tuple[int, ...]:

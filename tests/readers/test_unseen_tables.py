@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import recognise
 from patent_mteb.readers.tables import preview
 
@@ -131,3 +131,140 @@ def test_a_table_of_an_old_mac_is_read_in_its_encoding(tmp_path):
 def test_portuguese_and_italian_claims_depend_on_those_they_name(tmp_path, claims, parents):
     ((patent,), _) = table(tmp_path, ["Publication number", "Claims"], ["EP2000003B1", claims])
     assert [one.depends_on for one in patent.claims] == parents
+
+
+def related(path):
+    return [(one.related, one.kind) for one in recognise(path).read(path) if isinstance(one, Relation)]
+
+
+def test_a_legal_form_behind_a_comma_belongs_to_the_company(tmp_path):
+    header = ["id", "title", "assignee", "inventor/author", "priority date", "filing/creation date", "publication date"]
+    row = ["US-9000001-B2", "Pump", "Acme Co., Ltd., Bolt, Inc., Nut GmbH & Co. KG, Acme Co., Ltd."]
+    ((patent,), _) = table(tmp_path, header, [*row, "Ann Lee, Bo Ray, III", "2011-06-22", "2012-05-17", "2015-04-07"])
+    assert patent.applicants == ("Acme Co., Ltd.", "Bolt, Inc.", "Nut GmbH & Co. KG")
+    assert patent.inventors == ("Ann Lee", "Bo Ray, III")
+
+
+def test_countries_behind_names_are_not_of_the_name(tmp_path):
+    header = ["Record Number", "Title", "Inventors", "Current Assignee"]
+    ((patent,), _) = table(tmp_path, header, ["EP2000002A1", "Valve", "LEE ANN  (FI); RAY BO [US]", "ACME OY  ( FI )"])
+    assert (patent.inventors, patent.applicants) == (("LEE ANN", "RAY BO"), ("ACME OY",))
+
+
+def test_members_of_a_family_are_split_at_lines_and_slashes(tmp_path):
+    members = "US9000001B2 / US2012123456A1\n SG155408 A1\n GB2462380A / GB2462380B"
+    table(tmp_path, ["Record Number", "Title", "Simple Family Members"], ["EP2000002A1", "Valve", members])
+    numbers = ["US9000001B2", "US2012123456A1", "SG155408A1", "GB2462380A", "GB2462380B"]
+    assert related(tmp_path / "export.csv") == [(one, "member") for one in numbers]
+
+
+@pytest.mark.parametrize(
+    ("header", "number", "read"),
+    [
+        ("US Patent Number", "9000001", "US9000001"),
+        ("pgpub_id", "20130123456", "US2013123456"),
+        ("EP publication number", "2000002", "EP2000002"),
+    ],
+)
+def test_an_office_in_the_name_of_a_column_is_that_of_its_numbers(tmp_path, header, number, read):
+    ((patent,), _) = table(tmp_path, [header, "Title"], [number, "Pump"])
+    assert patent.publication_number == read
+
+
+def test_a_number_without_an_office_has_that_of_its_application(tmp_path):
+    header = ["Patent Number", "Application Number", "Title of Invention"]
+    rows = [["291162", "10300/DELNP/2012", "Pump"], ["291163", "unknown", "Valve"]]
+    patents, _ = table(tmp_path, header, *rows)
+    assert [one.publication_number for one in patents] == ["IN291162", "IN291163"], "the table has one office"
+    patents, _ = table(tmp_path, header, *rows, ["9000001", "US 13/123456", "Gear"])
+    assert [one.publication_number for one in patents] == ["IN291162", "291163", "US9000001"], "it has two"
+
+
+def test_numbers_and_kind_codes_in_two_columns_are_parallel(tmp_path):
+    rows = [["CC", "PN", "KD", "PD", "AN", "AD", "TI", "CL"]]
+    rows += [
+        [
+            "CN",
+            "CN220463693",
+            "U",
+            "2024-02-09",
+            "CN202322116133U",
+            "2023-08-08",
+            "[EN] TOOL",
+            "[CN] 1.一种电化学气体传感器工装，其特征在于，包括底座和紧配柱。",
+        ]
+    ]
+    family = ["EP\nUS", "EP3835772\nUS2021164929", "A1\nA1", "2021-06-16\n2021-06-03", "EP20190847207\nUS20210267060"]
+    rows += [
+        [
+            *family,
+            "2019-07-25\n2019-07-25",
+            "[EN] GAS DETECTOR",
+            "[EN] 1. A detector of gas, comprising a housing and a sensor.",
+        ]
+    ]
+    (tool, detector), _ = table(tmp_path, *rows)
+    assert (tool.publication_number, detector.publication_number) == ("CN220463693U", "EP3835772A1")
+    assert (detector.publication_date, detector.application_date) == (DAY(2021, 6, 16), DAY(2019, 7, 25))
+    assert (tool.title, len(tool.claims), len(detector.claims)) == ("TOOL", 1, 1)
+    assert ("US2021164929A1", "member") in related(tmp_path / "export.csv")
+
+
+def test_codes_in_brackets_without_quotes_are_a_list(tmp_path):
+    header = ["patentID", "patentTitle", "ipcs", "references"]
+    ((patent,), citations) = table(
+        tmp_path, header, ["MX-358542-B", "Pump", "[F04B1/00, F16K 3/02]", "[US-9000001-B2]"]
+    )
+    assert patent.ipc == ("F04B1/00", "F16K3/02")
+    assert [one.cited for one in citations] == ["US9000001B2"]
+
+
+def test_the_tags_of_derwents_index_are_read_as_families(tmp_path):
+    rows = [["PN", "TI", "AU", "AE", "GA", "AB", "IP", "PD", "AD", "PI"]]
+    numbers = "CN115536205-A; CN209383619-U"
+    days = "CN115536205-A 30 Dec 2022 C02F-009/14 202313 Chinese; CN209383619-U 13 Sep 2019 202313"
+    filed = "CN115536205-A CN10733357 30 Jun 2021"
+    rows += [
+        [
+            numbers,
+            "Water recycling system",
+            "LU J;ZENG J",
+            "ACME (ACME-C)",
+            "202304506Q",
+            "NOVELTY - A system.",
+            "C02F-009/14",
+            days,
+            filed,
+            "CN10733357 30 Jun 2021",
+        ]
+    ]
+    ((patent,), _) = table(tmp_path, *rows)
+    assert (patent.publication_number, patent.family_id, patent.ipc) == ("CN115536205A", "202304506Q", ("C02F9/14",))
+    assert patent.inventors == ("LU J", "ZENG J")
+    days = (patent.publication_date, patent.application_date, patent.priority_date)
+    assert days == (DAY(2022, 12, 30), DAY(2021, 6, 30), DAY(2021, 6, 30))
+    assert ("CN10733357", "priority") in related(tmp_path / "export.csv")
+
+
+def test_priorities_of_patentscope_have_date_and_office_behind(tmp_path):
+    header = ["Application Id", "Application Number", "Application Date", "Country", "Title", "Priorities Data"]
+    row = [
+        "WO2018048995",
+        "PCT/US2017/050419",
+        "07.09.2017",
+        "WO",
+        "Pump",
+        "15/259,754 2016-09-08 US; 60377957 07.05.2002 US",
+    ]
+    ((patent,), _) = table(tmp_path, header, row)
+    assert patent.priority_date == DAY(2002, 5, 7)
+    wanted = [("US15259754", "priority"), ("US60377957", "priority")]
+    assert [one for one in related(tmp_path / "export.csv") if one[1] == "priority"] == wanted
+
+
+def test_auspat_has_the_number_of_the_application(tmp_path):
+    header = ["IDENTIFIER", "AU APPLICATION NUMBER", "TITLE", "FILING DATE", "EARLIEST PRIORITY DATE", "INVENTORS"]
+    ((patent,), _) = table(
+        tmp_path, header, ["2024227540", "2024227540", "Tool", "2024-10-22", "2018-01-19", "LEE, Ann; RAY, Bo"]
+    )
+    assert (patent.publication_number, patent.inventors) == ("AU2024227540", ("LEE, Ann", "RAY, Bo"))
