@@ -68,8 +68,14 @@ def degree(category: str) -> Degree:
 
 _LETTER = f"[{''.join(_COUNTS_AS)}]"
 _MARK = rf"{_LETTER}(?:\s?[,;/+]?\s?{_LETTER}){{0,4}}"
-_BEFORE = re.compile(rf"({_MARK})(?:\s*:\s*|\s+)(?=[A-Z]{{2}}[ \d])")
-_BEHIND = re.compile(rf"(?:\s*\[({_MARK})\]|\s*\(({_MARK})\)|\s*[-–,:]?\s+({_MARK}))$")
+_WORD = r"(?i:cat(?:[ée]gor(?:y|ie))?|kat(?:egorie)?)\b\.?\s*:?\s*"
+_OF_CLAIMS = r"\s*[;:,]?\s*(?i:claims?|anspr[uü]che?|cl|rev)\b\.?:?\s*\d[\d,;\s–-]*"
+_BEFORE = re.compile(rf"(?:({_MARK})(?:\s*:\s*|\s+)|[\[({{](?:{_WORD})?({_MARK})[\])}}]\s*)(?=[A-Z]{{2}}[ \d])")
+_CERTAIN = re.compile(
+    rf"\s*(?:\[(?:{_WORD})?({_MARK})(?:{_OF_CLAIMS})?\]|{{(?:{_WORD})?({_MARK})(?:{_OF_CLAIMS})?}}"
+    rf"|\((?:{_WORD})({_MARK})(?:{_OF_CLAIMS})?\)|\(({_MARK})(?:{_OF_CLAIMS})\))$"
+)
+_LIKELY = re.compile(rf"(?:\s*\(({_MARK})\)|\s*/\s?({_MARK})|\s*[-–,:]?\s+({_MARK}))$")
 _WITH_KIND = re.compile(
     r"^(?!SG.*\d[P-Y]$).*\d ?[A-Z]\d?$", re.DOTALL
 )  # the last letter of Singapore is a check letter
@@ -82,16 +88,16 @@ _WITHOUT_Y = ("US", "EP", "WO")
 def split_category(text: str) -> tuple[str, str]:
     """Return a cited number and the category before or behind it, empty if there is none.
 
-    ``X US1234567``, ``US20120088689 [Y]``, ``EP1000000A1 (A)`` and ``EP1000000 XP`` have one.
+    ``X US1234567``, ``US20120088689 [Y]``, ``EP1000000A1 (Cat. A)``, ``EP1000000A1/X`` and ``EP1000000 XP`` have one.
     """
-    if (before := _BEFORE.match(text)) and before[1] not in OFFICES:  # PT EP1234567: a validation in Portugal
-        return text[before.end() :], before[1]
-    if not (behind := _BEHIND.search(text)):
+    if (before := _BEFORE.match(text)) and (category := before[1] or before[2]) not in OFFICES:  # PT EP1234567
+        return text[before.end() :], category
+    certain = _CERTAIN.search(text)
+    if not (behind := certain or _LIKELY.search(text)):
         return text, ""
-    number, (bracketed, *others) = text[: behind.start()], behind.groups()
-    category = bracketed or next(filter(None, others))
+    number, category = text[: behind.start()], next(filter(None, behind.groups()))
     is_kind = category in _KIND_CODES and not (category == "Y" and text.startswith(_WITHOUT_Y))
-    if bracketed or _WITH_KIND.search(number) or not is_kind:
+    if certain or _WITH_KIND.search(number) or not is_kind:
         return number, category
     return text, ""
 

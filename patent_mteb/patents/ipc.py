@@ -47,7 +47,7 @@ _CODE = re.compile(
     (?(subclass)
         (?: [\s,]* \d{3} (?!\d) )?                # FI: extension, then a letter
         (?: \s* @? [A-Z] (?![A-Z\d]) )?
-        (?: \s* \( \s* (?:\d{4} (?:(?:\.\d\d){1,2}|\d{4})?)? (?: \s* [A-Z]{2} )* \s* \) )?  # (2006.01), (2013.01 EP US)
+        (?: \s* \( \s* (?:\d{4} (?:(?:\.\d\d){1,2}|\d{4})?)? (?: [\s-]* [A-Z]{2} )* \s* \) )?  # (2013.01 - EP US)
         (?: \s* \[ [A-Z\d.,*\s]* \] )?           # value, version: [I,2006.01]
         (?: \s+ \d{8} [A-Z\d\s]* )?             # ST.8: version date, level, position, value, action date, ...
         (?: \s+ [A-Z]{1,3} | - [A-Z]{2,3} )?         # level, position, value: A, AFI, I, N; source: -EPO
@@ -112,6 +112,13 @@ _BETWEEN = re.compile(
 )
 """Between the codes of a list. A list in one subclass has commas, and the subclass before its first group only."""
 _IN_BRACKETS = re.compile(r"\[[^\[\]]*\]|\((?:[A-Z]{2}[, ]*)+\)")  # [I,2006.01] and, of Espacenet, (EP,US)
+_TITLE = re.compile(r"\((?=[^()]*(?:[a-z]{3}|[^\W\d_]{5}|[\u3040-\u9fff\uac00-\ud7af]{2}))[^()]*\)")
+"""The title of a class in round brackets: ``A61K 31/505 (Medicinal preparations)``."""
+_BRACKETS_IN_TITLES = 3  # titles of the IPC have brackets in brackets, but none deeper
+_WITH_TITLE = re.compile(
+    r"([A-HY]\s?\d\d\s?[A-Z](?:\s*\d{1,4}\s?/\s?\d{2,6})?)\s*(?:[-–—:=]\s*|\s)(?=[^\W\d_]{3}|[A-Za-z]{1,3}\s[a-z])(?!.*/\d\d)"
+)
+"""A code before its title: ``A61K 31/505 - Medicinal preparations``."""
 _BEFORE = re.compile(
     r"\(?(?:\(51\)\s?)?(?<![A-Z\d])(?:INT\w*\W*CL\w*?|IPC[IR]?|CPC|IC[MSAI]|FI)[\s.:-]*\(?[\d.-]*\)?[\s.:]*"
     r"(?=[A-HY]\s?\d\d)",
@@ -146,9 +153,11 @@ def read_codes(texts: Iterable[str]) -> tuple[str, ...]:
 @lru_cache(maxsize=1 << 16)
 def _codes_in(text: str) -> tuple[str, ...]:
     text = _BEFORE.sub("; ", re.sub(r"[^\S\n]+", " ", unicodedata.normalize("NFKC", text)))
+    for _ in range(_BRACKETS_IN_TITLES if "(" in text else 0):
+        text = _TITLE.sub(" ", text)
     text = _IN_BRACKETS.sub(lambda found: found[0].replace(",", " "), text)
     codes: list[str] = []
-    subclass, mark, start = "", "", 0
+    subclass, mark, start, in_title = "", "", 0, False
     for between in chain(_BETWEEN.finditer(text), (None,)):
         piece = _without_open_bracket(text[start : between.start() if between else len(text)])
         in_list, mark = mark, between["list"] if between else ""
@@ -156,8 +165,12 @@ def _codes_in(text: str) -> tuple[str, ...]:
         if not any(map(str.isalnum, piece)):
             continue
         code = f"{subclass}{piece}" if in_list and subclass and _GROUP.fullmatch(piece) else piece
-        if not is_code(code) and is_code(named := code.partition(" - ")[0]):  # A61K 31/505 - Name of the class
-            code = named
+        if not is_code(code) and (named := _WITH_TITLE.match(code)):
+            code, in_title = named[1], True
+        elif in_title and not any(map(str.isdigit, code)):
+            continue  # the rest of a title, after a comma
+        else:
+            in_title = False
         if is_code(code):
             levels = parse(code)
             subclass = levels[2] if len(levels) > 2 else ""

@@ -209,9 +209,18 @@ def _korea(parts: Sequence[str], kind: str) -> str:
 
     Derwent drops zeros and the type: ``KR832860-B1``, ``KR488013-Y1``, ``KR99085154-A``. DOCDB writes no type for
     grants up to some number from 180,000 to 200,000; between these, the number is ambiguous.
+
+    KIPRIS writes grants as ``10-0721515-0000`` or in 13 digits. These are also the form of a year and a number, of
+    which offices give at most some 300,000 a year.
     """
     digits = _digits(parts)
     typed = len(parts) > 1 and parts[0] in ("10", "20")
+    if len(digits) == 13 and digits[:2] in ("10", "20") and digits.endswith("0000") and len(parts[-1]) != 7:
+        may_be_year = 1980 <= int(digits[2:6]) <= _LAST_YEAR and 0 < int(digits[6:]) < 1_000_000
+        if len(parts) == 3 or not may_be_year or kind[:1] in ("B", "Y"):
+            return digits[:9]
+        if not kind:
+            return ""
     if typed or (len(digits) == 13 and digits[:2] in ("10", "20")):
         rest = parts[1:] if typed else [digits[2:]]
         if unexamined := _year_and_number(rest, 1980, 7):
@@ -236,6 +245,11 @@ def _german(parts: Sequence[str], kind: str) -> str:
 
 def _without_zeros(parts: Sequence[str], kind: str) -> str:
     return _digits(parts).lstrip("0")
+
+
+def _british(parts: Sequence[str], kind: str) -> str:
+    """A document of kind D has the number of its application, with two digits of the year: ``0612345``."""
+    return _digits(parts).zfill(7) if kind[:1] == "D" and _digits(parts) else _without_zeros(parts, kind)
 
 
 def _austrian(parts: Sequence[str], kind: str) -> str:
@@ -267,8 +281,9 @@ _BY_FORM: dict[str, Reading] = {office: partial(_unchanged, forms=_FORMS[office]
 
 PUBLICATIONS: dict[str, Reading] = {
     **_BY_FORM,
-    **dict.fromkeys(("BE", "CA", "CH", "CN", "DD", "ES", "FR", "GB", "NL", "RU", "SU"), _without_zeros),
+    **dict.fromkeys(("BE", "CA", "CH", "CN", "DD", "ES", "FR", "NL", "RU", "SU"), _without_zeros),
     "AT": _austrian,
+    "GB": _british,
     "US": _united_states,
     "EP": _european,
     "WO": _world,
@@ -401,9 +416,14 @@ _CHECK_X = re.compile(r"(?<=[0-9])\.X$")
 _JAPANESE = re.compile(
     r"(?:JP[\s\-]*)?(実用新案登録|登録実用新案|[特実][開表公許願登]|再公?表|登録?実)(?:(?<=表)特許)?(?:第|\s)*([平昭大明令]?)(.*)"
 )
-_WEB_ADDRESS = re.compile(
-    r"HTTPS?://\S*(?:/PATENT/|[?&/=](?:PN|DOCID)(?:=|%3D)|[?&]CC=(?=[A-Z]{2}&NR=))([A-Z]{2})(?:&NR=)?([0-9A-Z]+)\S*"
+_WEB_ADDRESS = re.compile(r"(?:HTTPS?://|WWW\.)\S+")
+_OFFICE_APART = re.compile(r"[?&]CC=([A-Z]{2})&NR=")
+_STEP_OF_ADDRESS = re.compile(r"[/?&=#:]|%3D|%2F|%3A")
+_NUMBER_IN_ADDRESS = re.compile(r"([A-Z]{2})[_-]?([A-Z]{0,2}[0-9]{4,})[_-]?([A-Z][0-9]?)?(?:\.HTML?|\.PDF)?")
+_ONLY_US = re.compile(
+    r"(?:JUSTIA\.COM/PATENT/|FREEPATENTSONLINE\.COM/|USPTO\.GOV/\S*(?:PATENTNUMBER=|Q=))((?:D|RE|PP|H|T)?[0-9]{6,11})(?![0-9])"
 )
+"""Sites and services of the United States, whose addresses have numbers without the office."""
 _NAMED = re.compile(
     r"(?:(U)\.?(S)\b\.?\s*)?(?:(?:PATENT|PAT)\b\.?\s*)?(?:(?:APPLICATION|APPL?)\b\.?\s*(?=PUB))?(?:(?:PUBLICATION|PUBL?)\b\.?\s*)?"
     r"(?:(?:NUMBER|NR|NO)\b\.?\s*)?:?\s*(?=[A-Z]{2}[ \d]|[0-9])"
@@ -479,8 +499,8 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).upper().replace("\u2010", "-")
     if not text.isascii():  # Arabic and Persian digits
         text = "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in text)
-    if address := _WEB_ADDRESS.fullmatch(text.strip()):
-        text = address[1] + address[2]
+    if _WEB_ADDRESS.fullmatch(text.strip()):
+        text = _in_address(text.strip())
     if text[:1].isdigit() and (behind := _OFFICE_BEHIND.fullmatch(text.strip())):
         text, office = behind[1], behind[2]
     text = _DATE_AFTER.sub(r"\1", text.strip())
@@ -503,6 +523,15 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
     if _PCT.match(text):
         return _pct(_PARTS.findall(text[3:])) if _SERIAL.fullmatch(text) else None
     return _of_office(text, office, kind, readings)
+
+
+def _in_address(address: str) -> str:
+    """The publication number in a web address, empty if there is none or the address is of an application."""
+    steps = _STEP_OF_ADDRESS.split(_OFFICE_APART.sub(r"/\1", address))
+    found = ["".join(filter(None, one.groups())) for step in steps if (one := _NUMBER_IN_ADDRESS.fullmatch(step))]
+    if found and "/APPLICATION" not in address:
+        return next((one for one in found if one[:2] in OFFICES), "")
+    return f"US{only[1]}" if (only := _ONLY_US.search(address)) else ""
 
 
 def _of_office(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Number | None:

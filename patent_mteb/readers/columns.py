@@ -26,6 +26,7 @@ from typing import Any, get_type_hints
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.patents.categories import is_category, split_category
+from patent_mteb.patents.ipc import is_code, read_codes
 from patent_mteb.patents.numbers import OFFICES, read_number
 from patent_mteb.patents.records import RELATIONS, Citation, Description, ExpertSummary, Label, MachineSummaries, Patent
 from patent_mteb.readers.items import Skipped
@@ -227,7 +228,7 @@ _LONGEST_CATEGORY = 5  # characters, as in "X,Y,P"
 _START = 3000  # characters of a text that are typed
 _DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"[A-Z]{2}[ -]?[\dA-Z]|[特実再登]")
-_CLASS = re.compile(r"[A-HY]\d\d[A-Z](?:[ -]*\d{1,4}(?:/\d{2,6})?)?\s*(?:\([^)]*\))?")
+_SUBCLASS = re.compile(r"[A-HY]\d\d[A-Z](?![A-Z])")
 _CPC = re.compile(r"Y\d\d[A-Z]|[A-H]\d\d[A-Z] *2\d\d\d/")
 _CLAIMS = re.compile(
     r"\W*(?:\([A-Z]{2}\d+\)\s*)?"
@@ -243,6 +244,11 @@ def _is_number(text: str) -> bool:
     numbers = numbers_in(text, read_number)
     bare = split_category(text)[0] if numbers[0].category else text
     return len(numbers) == 1 and bool(numbers[0].number and (_NUMBER.match(bare) or _is_address(bare)))
+
+
+def _is_class(text: str) -> bool:
+    """Whether a text is a class code from the subclass on, or a list of them: IPC, CPC, FI, Derwent's forms."""
+    return bool(_SUBCLASS.match(text)) and all(map(is_code, read_codes([text])))
 
 
 def _is_address(text: str) -> bool:
@@ -283,7 +289,7 @@ def kind_of(values: Sequence[Any]) -> Typed:
         return Typed(Kind.NESTED, "nested values")
     for is_one, kind, what in (
         (_is_number, Kind.NUMBERS, "publication numbers"),
-        (lambda text: bool(_CLASS.fullmatch(text)), Kind.CLASSES, "IPC or CPC codes"),
+        (_is_class, Kind.CLASSES, "IPC or CPC codes"),
     ):
         if (found := _separators(texts, is_one)) is not None:
             if kind is Kind.CLASSES and any(map(_CPC.search, texts)):
@@ -696,14 +702,41 @@ def _office_in(column: str) -> str:
 
 
 def _continue(columns: Sequence[str], guess: _Guess) -> None:
-    """Find the columns that continue a text, such as ``Claims (cont.)``."""
-    for one, chosen in guess.columns.items():
+    """Find the columns that continue a text, such as ``Claims (cont.)``, or a name, such as ``inventor_last``."""
+    for one, chosen in list(guess.columns.items()):
+        if one.name in ("inventors", "applicants"):
+            _join_names(one, columns, guess)
         if one.name in _CONTINUED:
             name = re.escape(" ".join(re.findall(r"[^\W_]+", _folded(chosen[0]))))
             follow = re.compile(rf"{name} ?(?:cont|continued|continuation|part \d+|\d+|fortsetzung|suite|续)")
             rest = [name for name in columns if follow.fullmatch(" ".join(re.findall(r"[^\W_]+", _folded(name))))]
             if rest := [name for name in rest if name not in guess.used()]:
                 guess.continued[chosen[0]] = rest
+
+
+def _join_names(one: _Field, columns: Sequence[str], guess: _Guess) -> None:
+    """Join first and last names in columns of their own, behind that of organisations. Lists of them are not read."""
+    pairs = [(name, re.sub("first", "last", name, flags=re.IGNORECASE)) for name in columns]
+    there = {_folded(name): name for name in columns}
+    apart = [
+        (first, there[_folded(last)])
+        for first, last in pairs
+        if last != first and _folded(last) in there and _name_score(one, first)[0]
+    ]
+    names = [name for pair in apart for name in pair]
+    if not names:
+        return
+    whole = [name for name in columns if name not in names and name not in guess.used() and _name_score(one, name)[0]]
+    chosen = [name for name in (*guess.columns[one], *whole) if name not in names][:1]
+    if any(guess.typed[name].separators for name in names):
+        guess.unused |= dict.fromkeys(names, "first and last names in lists of their own: not used")
+    else:
+        chosen += names
+    if chosen:
+        guess.columns[one] = chosen[:1]
+        guess.continued[chosen[0]] = chosen[1:]
+    else:
+        del guess.columns[one]
 
 
 def _by_values(columns: Sequence[str], guess: _Guess) -> None:
@@ -783,7 +816,7 @@ def _sections(guess: _Guess) -> list[tuple[str, dict[str, list[str]]]]:
 
 
 def _written(ours: str, theirs: Sequence[str], guess: _Guess) -> str:
-    if len(theirs) == 1 and theirs[0] in guess.continued:
+    if len(theirs) == 1 and guess.continued.get(theirs[0]):
         return f'{{ column = {_quoted([theirs[0], *guess.continued[theirs[0]]])}, join = " " }}'
     settings = {"column": _quoted(theirs[0] if len(theirs) == 1 else list(theirs))}
     separators = tuple(dict.fromkeys(mark for name in theirs for mark in guess.typed[name].separators))

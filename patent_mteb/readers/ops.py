@@ -109,11 +109,18 @@ _WITHDRAWN = "CV"
 def _documents(root: Element, place: str, latest: Mapping[tuple[str, ...], str] | None = None) -> Iterator[Item]:
     found = list(root.iter("{*}exchange-document", "{*}fulltext-document"))
     families = list(root.iter("{*}patent-family", "{*}equivalents-inquiry"))
-    if not found and not families:
+    results = [one for result in root.iter("{*}search-result") for one in _all(result, "publication-reference")]
+    if not found and not families and not results:
         content = next((_name(one) for one in root if _name(one) != "meta"), "")
         yield Skipped("", place, f"no exchange document ({_name(root)}{', ' if content else ''}{content})")
     for family in families:
         yield from _family(family, place)
+    for number, result in enumerate(results, start=1):
+        where = f"{place}, search result {number}"
+        try:
+            yield from _search_result(result).items(where)
+        except MalformedError as error:
+            yield Skipped("", where, str(error))
     for number, document in enumerate(found, start=1):
         where = f"{place}, exchange document {number}"
         status = document.get("status") or ""
@@ -130,6 +137,13 @@ def _documents(root: Element, place: str, latest: Mapping[tuple[str, ...], str] 
             yield from _document(document).items(where)
         except MalformedError as error:
             yield Skipped("", where, str(error), etree.tostring(document, encoding="unicode"))
+
+
+def _search_result(reference: Element) -> Published:
+    """A publication in the answer to a search without bibliographic data: number and family."""
+    serial, office, kind, date = _identifier(reference)
+    family = reference.get("family-id") or ""
+    return Published(source="ops", office=office, serial=serial, kind=kind, date=date, family=family, texts=Texts(""))
 
 
 def _any_namespace(path: str) -> str:

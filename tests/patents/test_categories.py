@@ -147,6 +147,17 @@ def test_unknown_categories_are_ignored_everywhere_and_counted(category):
         ("WO2006095001A1 X,Y", "WO2006095001A1", "X,Y"),
         ("EP1000001A1 - X", "EP1000001A1", "X"),
         ("EP1000002A1, A", "EP1000002A1", "A"),
+        ("EP1000000A1/X", "EP1000000A1", "X"),
+        ("US9000001B2 / X,P", "US9000001B2", "X,P"),
+        ("EP1000000 (Cat. A)", "EP1000000", "A"),
+        ("EP1000000A1 (Kategorie: Y)", "EP1000000A1", "Y"),
+        ("US9000001B2 {X,P}", "US9000001B2", "X,P"),
+        ("US9000001B2 (X; claims 1-3, 5)", "US9000001B2", "X"),
+        ("US9000001B2 [Y: Ansprüche 4-6]", "US9000001B2", "Y"),
+        ("[X] EP1000000A1", "EP1000000A1", "X"),
+        ("{cat. Y} EP1000000A1", "EP1000000A1", "Y"),
+        ("GB1234567/A", "GB1234567/A", ""),  # kind code
+        ("WO 02/44593", "WO 02/44593", ""),
         ("PT EP1234567", "PT EP1234567", ""),  # an office
         ("GB1234567 (A)", "GB1234567 (A)", ""),  # kind code, as Espacenet writes it
         ("CN201234567 (Y)", "CN201234567 (Y)", ""),

@@ -120,6 +120,12 @@ def test_codes_at_refuses_an_unknown_level():
         ("F04B1/00@A,F04B3/00@B", "F04B1/00 F04B3/00"),
         ("G06K0019073 | G06K000701 | H04B00013883", "G06K19/073 G06K7/01 H04B1/3883"),
         ("F16H 1/28 - Toothed gearings", "F16H1/28"),
+        ("F16H 1/28 - Toothed gearings, with planets; F04B 1/00: Pumps", "F16H1/28 F04B1/00"),
+        ("A61K 31/505 (Pyrimidines; their salts (acids)); F04B 1/00 (2006.01) (Pumps)", "A61K31/505 F04B1/00"),
+        ("F04B 1/00 Multi-cylinder machines or pumps; F16K Valves", "F04B1/00 F16K"),
+        ("A61K 31/505（嘧啶）", "A61K31/505"),
+        ("F16K - Valves", "F16K"),
+        ("A61K31/505 (2013.01 - EP US)", "A61K31/505"),
         ("Ａ６１Ｋ３１／５０５", "A61K31/505"),
         ("A61K31/505\nA61K31/505", "A61K31/505"),
         ("", ""),
@@ -136,7 +142,7 @@ def test_a_field_may_have_several_codes(field, codes):
         ("A61K 31/505; 514/256", ["A61K31/505"], ["514/256"]),  # a US class is no group of A61K
         ("G06F17/30T2P4", [], ["G06F17/30T2P4"]),  # ECLA
         ("2B003AA01", [], ["2B003AA01"]),  # an F-term
-        ("A61F 2/6, A61F 2/07 and more", [], ["A61F 2/6", "A61F 2/07 and more"]),
+        ("A61F 2/6, A61F 2/07 2", [], ["A61F 2/6", "A61F 2/07 2"]),
         ("mechanical", [], ["mechanical"]),
     ],
 )

@@ -35,6 +35,29 @@ PUBLISHED = [
     ("D0982278", "US", "S1", "USD982278S1"),
     ("RE049257", "US", "E1", "USRE49257E1"),
     ("PP034694", "US", "P2", "USPP34694P2"),
+    # KIPRIS: grants of 13 digits; the United Kingdom: applications of kind D
+    ("KR 10-1234567-0000", "", "", "KR101234567"),
+    ("1007215150000", "KR", "B1", "KR100721515B1"),
+    ("1012345670000", "KR", "", "KR101234567"),
+    ("KR2004567890000Y1", "", "", "KR200456789Y1"),
+    ("10-2012-0100000", "KR", "", "KR20120100000"),
+    ("GB0612345D0", "", "", "GB0612345D0"),
+    ("0612345", "GB", "D0", "GB0612345D0"),
+    ("0612345", "GB", "A", "GB612345A"),
+    # web addresses
+    ("https://patents.google.com/patent/US9000001B2/en?oq=US9000001B2", "", "", "US9000001B2"),
+    ("https://www.google.com/patents/US9000001", "", "", "US9000001"),
+    (
+        "https://worldwide.espacenet.com/patent/search/family/012345678/publication/EP1000000A1?q=x",
+        "",
+        "",
+        "EP1000000A1",
+    ),
+    ("https://www.freepatentsonline.com/9000001.html", "", "", "US9000001"),
+    ("https://www.freepatentsonline.com/EP1000000A1.html", "", "", "EP1000000A1"),
+    ("https://patents.justia.com/patent/20120123456", "", "", "US2012123456"),
+    ("https://www.lens.org/lens/patent/US_9000001_B2", "", "", "US9000001B2"),
+    ("https://patentimages.storage.googleapis.com/ab/cd/US9000001.pdf", "", "", "US9000001"),
     # data/bulk/uspto
     ("2007/0140112", "US", "A1", "US2007140112A1"),
     ("RE46828", "US", "", "USRE46828"),
@@ -238,6 +261,9 @@ NEITHER = [
     ("JP07123456", ""),
     ("CL 1999-2004", ""),
     ("KR185000-B1", ""),
+    ("KR1020120100000", ""),  # the publication 10-2012-0100000 or the grant 10-2012010
+    ("https://register.epo.org/application?number=EP05123456", ""),
+    ("https://www.lens.org/135-683-171-372-265", ""),
     ("US" + "1" * 61, ""),
 ]
 

@@ -311,6 +311,21 @@ def test_published_equivalents_are_members_of_the_family(tmp_path):
     ]
 
 
+def test_an_answer_to_a_search_without_bibliographic_data_gives_numbers_with_families(tmp_path):
+    results = "".join(
+        f'<ops:publication-reference system="ops.epo.org" family-id="{family}"><document-id document-id-type="docdb">'
+        f"<country>{office}</country><doc-number>{number}</doc-number><kind>A1</kind></document-id></ops:publication-reference>"
+        for office, number, family in (("CA", "3237800", "78617200"), ("US", "2024158100", "88510800"))
+    )
+    (path := tmp_path / "search.xml").write_text(
+        '<ops:world-patent-data xmlns="http://www.epo.org/exchange" xmlns:ops="http://ops.epo.org"><ops:biblio-search>'
+        f'<ops:query syntax="CQL">ti=pump</ops:query><ops:search-result>{results}</ops:search-result></ops:biblio-search>'
+        "</ops:world-patent-data>"
+    )
+    found = [(one.publication_number, one.family_id) for one in of(READER.read(path), Patent)]
+    assert found == [("CA3237800A1", "78617200"), ("US2024158100A1", "88510800")]
+
+
 def test_a_file_that_gives_no_record_is_refused(tmp_path):
     (path := tmp_path / "numbers.xml").write_text(
         '<ops:world-patent-data xmlns:ops="http://ops.epo.org"><ops:meta/><ops:register-search/></ops:world-patent-data>'

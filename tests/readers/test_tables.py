@@ -1,5 +1,6 @@
 """Tables read with column maps: those of PATSTAT, one of a user, and files that are not tables."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -150,3 +151,63 @@ def test_the_page_of_sources_names_each():
     page = (Path(__file__).parents[2] / "docs" / "readers.md").read_text("utf-8")
     ours = READERS.keys() - {*SHIPPED, "table"}
     assert {name for name in ours if f"| `{name}` |" not in page} == set()
+
+
+def in_table(tmp_path, *rows):
+    """The records and relations of a table."""
+    with (tmp_path / "export.csv").open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out).writerows(rows)
+    _, found = read(tmp_path / "export.csv")
+    return found[Patent], found[Relation]
+
+
+@pytest.mark.parametrize(
+    "codes, expected",
+    [
+        (["G06F16/90,330@A", "F04B1/00@B,F16K1/00C", "F16K3/02"], ["G06F16/90", "F04B1/00 F16K1/00", "F16K3/02"]),
+        (["A61K003150 | G06K000701", "G06K0019073", "F04B-001/00"], ["A61K31/50 G06K7/01", "G06K19/073", "F04B1/00"]),
+        (["A61K 31/505 (Pyrimidines)", "F16K - Valves", "F04B 1/00"], ["A61K31/505", "F16K", "F04B1/00"]),
+        (["B04; D16", "X22", "Q56"], ["", "", ""]),  # Derwent's own classes
+    ],
+    ids=["FI", "Derwent", "with titles", "classes of Derwent"],
+)
+def test_class_codes_are_known_by_their_values(codes, expected, tmp_path):
+    rows = [[f"US1000000{n}B2", "Pump", code] for n, code in enumerate(codes)]
+    patents, _ = in_table(tmp_path, ["Publication Number", "Title", "Codes"], *rows)
+    assert [" ".join(one.ipc) for one in patents] == expected
+
+
+@pytest.mark.parametrize("number, title", [("patent_id", "patent_title"), ("number", "title")])
+def test_first_and_last_names_are_joined_behind_organisations(number, title, tmp_path):
+    owner, inventor = "disambig_assignee_individual_name", "disambig_inventor_name"
+    patents, _ = in_table(
+        tmp_path,
+        [number, title, "disambig_assignee_organization"]
+        + [f"{name}_{which}" for name in (owner, inventor) for which in ("first", "last")],
+        ["US9000001B2", "Pump", "ACME", "", "", "Ann", "Lee"],
+        ["US9000001B2", "Pump", "ACME", "", "", "Bo", "Ray"],
+        ["US9000002B2", "Rotor", "", "Jo", "Doe", "Jo", "Doe"],
+    )
+    assert [(one.applicants, one.inventors) for one in patents] == [
+        (("ACME",), ("Ann Lee", "Bo Ray")),
+        (("Jo Doe",), ("Jo Doe",)),
+    ]
+
+
+def test_the_publications_of_a_family_in_orbit_are_the_record_and_its_members(tmp_path):
+    patents, relations = in_table(
+        tmp_path,
+        ["Title", "Family publication details"],
+        ["Pump", "US10123456 B2 2018-11-13 [US10123456]\nEP3000000 A1 2017-03-01 [EP3000000]"],
+        ["Rotor", "CN107823639 A  2018-03-23 [CN107823639]"],
+    )
+    assert [one.publication_number for one in patents] == ["US10123456B2", "CN107823639A"]
+    assert relations == [Relation("US10123456B2", "EP3000000A1", "member")]
+
+
+def test_a_list_of_web_addresses_is_a_list_of_patents(tmp_path):
+    (tmp_path / "list.txt").write_text(
+        "https://patents.google.com/patent/US9000001B2/en\nhttps://www.freepatentsonline.com/EP1000000A1.html\n"
+    )
+    _, found = read(tmp_path / "list.txt")
+    assert [one.publication_number for one in found[Patent]] == ["US9000001B2", "EP1000000A1"]
