@@ -35,6 +35,7 @@ from patent_mteb.patents.records import SCHEMAS, Citation, Patent
 from patent_mteb.readers import Note, Reader, Skipped, enriched, reader_named, recognise
 from patent_mteb.readers import records_directory as directory
 from patent_mteb.readers.columns import suggest
+from patent_mteb.readers.joining import DELETED, EXCHANGED
 from patent_mteb.readers.records_directory import Account, Tally
 from patent_mteb.readers.sheets import EXPORT_AGAIN, FORMULAS, encoding_of, form_of
 from patent_mteb.readers.tables import GUESSED, NOT_UNDERSTOOD, UNUSED, is_table
@@ -306,7 +307,7 @@ def _removal(root: Path, word: str, accounts: Sequence[Account]) -> Removed:
 def _refuse_nothing(accounts: Sequence[Account]) -> None:
     """Refuse an import that gives no record, unless earlier inputs have all of them."""
     reasons = {why: tally for account in accounts for why, tally in account.left_out.items()}
-    if directory.REPEATED in reasons or any(sum(one.records.values()) for one in accounts):
+    if directory.REPEATED in reasons or any(sum(one.records.values()) or one.deleted for one in accounts):
         return
     counts = "; ".join(f"{tally.count} × {why} ({', '.join(tally.examples[:1])})" for why, tally in reasons.items())
     problem = f"no patent, citation or relation was read ({counts or 'the file has no rows'})"
@@ -461,9 +462,8 @@ def _todo(planned: Sequence[Account], accounts: Mapping[str, Account], leaving: 
     todo = {one.part: one for one in planned if one.part not in finished}
     again = [account for account in staying if account.again]
     if leaving or any(account.path in {one.path for one in todo.values()} for account in staying):
-        again += [
-            one for one in staying if one.done and (directory.REPEATED in one.left_out or directory.JOINED in one.notes)
-        ]
+        lost = {directory.REPEATED, directory.DELETED_LATER}
+        again += [one for one in staying if one.done and (lost & one.left_out.keys() or directory.JOINED in one.notes)]
     todo |= {
         one.part: Account(one.path, one.source, one.part, one.size, again=True, sha256=one.sha256, day=one.day)
         for one in again
@@ -491,7 +491,7 @@ def _read_all(todo: Sequence[Account], root: Path, work: Work) -> Iterator[Accou
 
 def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
     """Write the part of an input and return its finished account."""
-    done = replace(account, again=False, left_out={}, notes={})
+    done = replace(account, again=False, left_out={}, notes={}, deleted=[])
     unreported = 0
     removed = directory.removed_publications(root)
     with directory.writing_part(root, account.part) as out:
@@ -499,7 +499,9 @@ def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
             if isinstance(item, Skipped):
                 saved = f" ({out.set_aside(item.text).relative_to(root).as_posix()})" if item.text else ""
                 done.left_out.setdefault(item.reason, Tally()).add(f"{item.place} {item.number}".strip() + saved)
+                done.deleted += [item.number] if item.reason == DELETED else []
             elif isinstance(item, Note):
+                done.exchanged = item.example if item.what == EXCHANGED else done.exchanged
                 done.notes.setdefault(item.what, Tally()).add(item.example, item.count)
             elif removed and (number := directory.number_of(item)) in removed:
                 done.left_out.setdefault(directory.REMOVED, Tally()).add(number, isinstance(item, Patent))

@@ -12,6 +12,11 @@ ADDED = "fields joined to a publication of an earlier input"
 CONFLICTS = "fields that differ from those of an earlier input: the later value is kept"
 Row = dict[str, Any]
 
+EXCHANGED = "the latest exchange of a DOCDB file"
+"""A note whose example is the day. Of several files, the one that was exchanged last counts."""
+DELETED = "a publication that DOCDB has deleted"
+"""Why a document is skipped. The records of the publication in files that were exchanged earlier are removed."""
+
 _TEXTS = ("title", "abstract", "claims", "description")
 _KEPT = {"publication_number", "source", "languages", "paragraphs"}
 _BY_FIELD = {"expert", "summaries"}

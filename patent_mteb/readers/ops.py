@@ -21,6 +21,7 @@ from lxml import etree
 from patent_mteb.patents.categories import phase_and_origin
 from patent_mteb.patents.records import Relation
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
+from patent_mteb.readers.joining import DELETED, EXCHANGED
 from patent_mteb.readers.ops_json import is_ops_json, read_ops_json
 from patent_mteb.readers.publication import Cited, Published, Related, Texts, printed_paragraph, unmarked_claims
 from patent_mteb.readers.values import CODES, application, claim_numbers, language, publication
@@ -67,8 +68,8 @@ _TAG = re.compile(rb"<(?:[\w.-]+:)?exchange-document\s[^>]*>")
 _ATTRIBUTE = re.compile(rb"([\w-]+)\s*=\s*[\"\']([^\"\']*)")
 
 
-def _latest_exchanges(path: Path) -> dict[tuple[str, ...], str]:
-    """Return the latest ``date-of-last-exchange`` of each publication that a DOCDB file has several times."""
+def _latest_exchanges(path: Path) -> tuple[dict[tuple[str, ...], str], str]:
+    """Return the latest ``date-of-last-exchange`` of each publication that a DOCDB file repeats, and that of the file."""
     latest: dict[tuple[str, ...], str] = {}
     repeated = set()
     for document in documents(path, _split):
@@ -77,7 +78,7 @@ def _latest_exchanges(path: Path) -> dict[tuple[str, ...], str]:
             number, day = _exchange(attributes)
             repeated |= {number} & latest.keys()
             latest[number] = max(day, latest.get(number, ""))
-    return {number: latest[number] for number in repeated}
+    return {number: latest[number] for number in repeated}, max(latest.values(), default="")
 
 
 def _exchange(attributes: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
@@ -90,8 +91,15 @@ def _read(path: Path) -> Iterator[Item]:
     if _ROOTS.isdisjoint(first_roots(path)):
         return read_ops_json(path, _documents)
     if first_root(path) == "exchange-documents":
-        return read_bulk(path, partial(_documents, latest=_latest_exchanges(path)), _split)
+        return _read_docdb(path)
     return read_bulk(path, _documents)
+
+
+def _read_docdb(path: Path) -> Iterator[Item]:
+    latest, day = _latest_exchanges(path)
+    if day:
+        yield Note(EXCHANGED, day)
+    yield from read_bulk(path, partial(_documents, latest=latest), _split)
 
 
 READER = Reader(
@@ -126,10 +134,9 @@ def _documents(root: Element, place: str, latest: Mapping[tuple[str, ...], str] 
         status = document.get("status") or ""
         exchanged, day = _exchange(document.attrib)
         if status in _DELETED or day < (latest or {}).get(exchanged, ""):
-            reason = (
-                "a publication that DOCDB has deleted" if status in _DELETED else "an earlier exchange of a document"
-            )
-            yield Skipped("".join(exchanged), where, reason)
+            office, serial, kind = exchanged
+            reason = DELETED if status in _DELETED else "an earlier exchange of a document"
+            yield Skipped(publication(serial, office, kind), where, reason)
             continue
         if status == _WITHDRAWN:
             yield Note("a publication that was withdrawn (DOCDB: CV)", "".join(exchanged))

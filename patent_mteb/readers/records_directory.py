@@ -92,6 +92,7 @@ MANIFEST = "import.json"
 _REMOVED = "removed.json"
 REMOVED = "the publication was removed with --remove"
 REPEATED = "the publication number is in an input that was imported before"
+DELETED_LATER = "a file of a later exchange deletes the publication (DOCDB)"
 JOINED = "fields of a later input were joined to this one's publications"
 
 
@@ -113,7 +114,8 @@ class Account:
     ``source`` is the name of its reader or the path of the column map. ``size``, ``sha256`` and ``day`` are the bytes,
     the hash and the day of the last change of the input. ``done`` says whether its part is complete, ``again`` whether
     a complete part is read again, because records that were removed as repeats may return. Then come the records
-    written, by kind, the skipped documents, by reason, and the notes.
+    written, by kind, the skipped documents, by reason, and the notes. A DOCDB file has the day on which it was
+    exchanged last, and the publications that it deletes.
     """
 
     path: str
@@ -127,6 +129,8 @@ class Account:
     records: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     left_out: dict[str, Tally] = field(default_factory=dict)
     notes: dict[str, Tally] = field(default_factory=dict)
+    exchanged: str = ""
+    deleted: list[str] = field(default_factory=list)
 
 
 def read_accounts(root: Path) -> dict[str, Account]:
@@ -168,9 +172,12 @@ def remove_repeats(root: Path, accounts: Mapping[str, Account]) -> None:
     for part in dict.fromkeys(row["part"] for row in repeats):
         mine = [row for row in repeats if row["part"] == part]
         _drop_publications(part_path(root, "patents", part), [row["publication_number"] for row in mine])
-        tally = accounts[part].left_out.setdefault(REPEATED, Tally())
+        if deleted := [row["publication_number"] for row in mine if not row["into"]]:
+            for kind, name in {Citation: "citations", Relation: "relations"}.items():
+                accounts[part].records[name] -= _drop_publications(part_path(root, name, part), deleted, kind)
         for row in mine:
-            tally.add(row["publication_number"])
+            reason = REPEATED if row["into"] else DELETED_LATER
+            accounts[part].left_out.setdefault(reason, Tally()).add(row["publication_number"])
             for what, fields in ((ADDED, row["added"]), (CONFLICTS, row["conflicts"])):
                 if fields:
                     example = f"{row['publication_number']}: {', '.join(fields)}"
@@ -189,17 +196,25 @@ def complete_removal(root: Path, accounts: Mapping[str, Account]) -> None:
 
 
 def _find_repeats(root: Path, accounts: Mapping[str, Account]) -> pa.Table:
-    """Return the publications of each part that an earlier part has, and the fields that tables add or change."""
-    parts = list(accounts)
+    """Return the publications of each part that an earlier part has, and the fields that tables add or change.
+
+    Publications that a later exchange deletes have no other part.
+    """
+    parts = _by_exchange(accounts)
     columns = [
         pl.read_parquet(part_path(root, "patents", part), columns=["publication_number"]).with_columns(
-            position=pl.lit(position, pl.UInt32)
+            position=pl.lit(position, pl.UInt32), exchanged=pl.lit(accounts[part].exchanged)
         )
         for position, part in enumerate(parts)
     ]
     if not columns:
         return _REPEATS.empty_table()
-    numbers = pl.concat(columns).with_columns(first=pl.col("position").first().over("publication_number"))
+    numbers = pl.concat(columns)
+    deleted = {number: one.exchanged for one in _in_order(accounts) for number in one.deleted}
+    day = pl.col("publication_number").replace_strict(deleted, default="", return_dtype=pl.String)
+    is_deleted = (pl.col("exchanged") > "") & (pl.col("exchanged") < day)
+    gone, numbers = numbers.filter(is_deleted).rows(), numbers.filter(~is_deleted).drop("exchanged")
+    numbers = numbers.with_columns(first=pl.col("position").first().over("publication_number"))
     repeated = numbers.filter(~pl.col("publication_number").is_first_distinct()).rows()
     repeats = [(number, parts[later], parts[first]) for number, later, first in repeated]
     joining = {part for part in parts if is_table(accounts[part].source) or accounts[part].source in FILL}
@@ -212,7 +227,19 @@ def _find_repeats(root: Path, accounts: Mapping[str, Account]) -> pa.Table:
             rows[number], added, conflicts = joined(rows[number], later)
             changes[part, number] = added, conflicts
     found = [(part, number, first, *changes.get((part, number), ([], []))) for number, part, first in repeats]
+    found += [(parts[position], number, "", [], []) for number, position, _ in gone]
     return pa.Table.from_pylist([dict(zip(_REPEATS.names, row, strict=True)) for row in found], schema=_REPEATS)
+
+
+def _in_order(accounts: Mapping[str, Account]) -> list[Account]:
+    """The DOCDB files, the one that was exchanged last at the end."""
+    return sorted((one for one in accounts.values() if one.exchanged), key=lambda one: one.exchanged)
+
+
+def _by_exchange(accounts: Mapping[str, Account]) -> list[str]:
+    """The parts in the order of their import, but of DOCDB files the one that was exchanged last is first."""
+    latest = _in_order(accounts)
+    return [latest.pop().part if one.exchanged else part for part, one in accounts.items()]
 
 
 def _rows_of(root: Path, numbers: Sequence[tuple[str, str]]) -> list[tuple[str, str, Row]]:

@@ -18,6 +18,7 @@ from patent_mteb.patents.records import Citation, Patent, Relation, read_records
 from patent_mteb.readers import ops, xml
 from patent_mteb.readers.importing import import_files
 from patent_mteb.readers.items import Note, Skipped
+from patent_mteb.readers.records_directory import read_accounts
 
 OPS = BULK / "ops"
 READER = ops.READER
@@ -291,6 +292,36 @@ def test_a_document_that_a_later_exchange_deletes_gives_no_record(tmp_path):
         for status, day in (("C", "20230219"), ("D", "20230226"))
     ]
     assert not of(READER.read(docdb(tmp_path / "d.xml", *rows)), Patent)
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["one import", "an import each"])
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_of_several_files_the_one_that_was_exchanged_last_counts(tmp_path, newest_first, together):
+    def delivery(name, day, *rows):
+        rows = [
+            (number, title, f'status="{status}" date-of-last-exchange="{day}"', cited)
+            for number, title, status, cited in rows
+        ]
+        return docdb(tmp_path / name, *rows)
+
+    cited = cited_entry(FORMS["DOCDB"])
+    files = [
+        delivery("a.xml", "20230219", ("2000000", "Pump", "C", ""), ("2000001", "Valve", "C", cited), ("2000002", "Rotor", "C", "")),
+        delivery("b.xml", "20230226", ("2000000", "Pump, amended", "A", ""), ("2000001", "", "D", "")),
+        delivery("c.xml", "20230305", ("2000002", "Rotor, amended", "A", "")),
+    ]  # fmt: skip
+    root = tmp_path / "records"
+    for some in (
+        [files[::-1] if newest_first else files]
+        if together
+        else [[one] for one in (files[::-1] if newest_first else files)]
+    ):
+        import_files(some, root)
+    patents = {one.publication_number: one.title for one in read_records(root / "patents", Patent)}
+    assert patents == {"EP2000000A1": "Pump, amended", "EP2000002A1": "Rotor, amended"}
+    assert list(read_records(root / "citations", Citation)) == []
+    reasons = {reason for one in read_accounts(root).values() for reason in one.left_out}
+    assert "a file of a later exchange deletes the publication (DOCDB)" in reasons
 
 
 def test_published_equivalents_are_members_of_the_family(tmp_path):
