@@ -69,7 +69,7 @@ _ATTRIBUTE = re.compile(rb"([\w-]+)\s*=\s*[\"\']([^\"\']*)")
 
 
 def _latest_exchanges(path: Path) -> tuple[dict[tuple[str, ...], str], str]:
-    """Return the latest ``date-of-last-exchange`` of each publication that a DOCDB file repeats, and that of the file."""
+    """Return the last day of exchange of each publication that a DOCDB file repeats, and of the file."""
     latest: dict[tuple[str, ...], str] = {}
     repeated = set()
     for document in documents(path, _split):
