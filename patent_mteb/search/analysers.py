@@ -29,7 +29,7 @@ LANGUAGES: Mapping[str, Mapping[str, str]] = tomllib.loads(Path(__file__).with_s
 ENGLISH = next(iter(LANGUAGES))
 BIGRAMS, WORDS = "bigrams", "words"
 _UNSPACED_LANGUAGES = ("zho-Hans", "zho-Hant", "jpn-Jpan", "kor-Hang", "tha-Thai")
-RULES = "analysers-1"  # version of the rules here and of the table, part of a model's revision
+RULES = "analysers-2"  # version of the rules here and of the table, part of a model's revision
 
 _WORD = re.compile(rf"\w[\w{MARKS}]+")
 _RUN_OR_WORD = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}](?:[^\W{UNSPACED}]|[{MARKS}])+")
@@ -41,9 +41,14 @@ _FUNCTION_WORDS = 0.05  # least share of function words; running text has 0.2 to
 _SAMPLE, _CHARACTERS = 2_000, 2_000  # documents drawn, and their first characters: a second at any size
 
 
+def _lowered(text: str) -> str:
+    """Normal form KC in lower case. The Turkish capital İ becomes a plain i, without the dot that Python keeps."""
+    return unicodedata.normalize("NFKC", text).lower().replace("i\u0307", "i")
+
+
 def terms_of(text: str) -> list[str]:
     """Return the words of a lower-cased text with at least two letters, and the bigrams of unspaced scripts."""
-    normal = unicodedata.normalize("NFKC", text).lower()
+    normal = _lowered(text)
     return words_and_pieces(normal, 2, _RUN_OR_WORD) if HAS_UNSPACED.search(normal) else _WORD.findall(normal)
 
 
@@ -57,7 +62,7 @@ def analyser_of(texts: Iterable[str]) -> str:
     """
     counts, letters, unspaced, latin = Counter[str](), 0, 0, 0
     for text in texts:
-        lowered = unicodedata.normalize("NFKC", text[:_CHARACTERS]).lower()
+        lowered = _lowered(text[:_CHARACTERS])
         counts.update(run for run in _RUN_OR_WORD.findall(lowered) if not HAS_UNSPACED.match(run))
         unspaced += len(HAS_UNSPACED.findall(lowered))
         latin += len(_LATIN.findall(lowered))

@@ -243,13 +243,14 @@ class BM25Index:
 
     def __init__(self, texts: Iterable[str], settings: BM25Settings) -> None:
         self._split = _splitter(settings.token_pattern)
+        self._is_turkish = settings.stemmer == "turkish"  # whose lower case of I is ı
         self._terms = _Terms(settings)
         counts = buffered_matrices(self._counted(texts))
         self._terms.growing = False
         self.weights = TermWeights(counts, len(self._terms.stems), settings.k1, settings.b)
 
     def _numbers(self, text: str) -> NDArray[np.int32]:
-        words = self._split(text.lower())
+        words = self._split((text.replace("I", "ı") if self._is_turkish else text).lower())
         numbers = np.fromiter(map(self._terms.__getitem__, words), np.int32, len(words))
         return numbers[numbers >= 0]
 

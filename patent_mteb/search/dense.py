@@ -37,10 +37,9 @@ from patent_mteb.search.base import (
 )
 from patent_mteb.search.memory_cache import RankingCache
 from patent_mteb.search.run import Run, TopK, pairs_matrix
-from patent_mteb.search.timing import phase
 from patent_mteb.search.vectors import (
     as_tensor,
-    checked_vectors,
+    encode_checked,
     is_encoder,
     joined,
     parts,
@@ -179,12 +178,10 @@ class DenseSearch(ArraySearch):
         if ours.shape[1] != theirs.shape[1]:
             widths = f"{ours.shape[1]} dimensions for queries and {theirs.shape[1]} for documents"
             raise ModelError(f"model {self.mteb_model_meta.name} gave vectors of {widths}")
-        found = score_array(self.model.similarity(ours, theirs))
+        found = similarities(self.model, ours, theirs)
         distances: dict[str, float] = {}
         for kind in ("cosine", "dot"):
             first, second = joined([ours], kind), joined([theirs], kind)
-            if found.shape != (len(first), len(second)):
-                return None
             with np.errstate(invalid="ignore"):
                 difference = np.abs(found - (first @ second.T).numpy())
             if (difference <= _AGREEMENT * (first.norm(dim=1)[:, None] * second.norm(dim=1)).numpy()).all():
@@ -196,12 +193,7 @@ class DenseSearch(ArraySearch):
         size, numbers = len(best.query_ids), block.numbers
         step = max(1, int(_SCORES_MB * 1e6 / 4 / len(numbers)))
         for rows in slices_of(size, step):
-            scores = score_array(self.model.similarity(queries[rows] if step < size else queries, vectors))
-            expected, name = (rows.stop - rows.start, len(numbers)), self.mteb_model_meta.name
-            if scores.shape != expected:
-                raise ModelError(f"model {name} gave similarities of shape {scores.shape} instead of {expected}")
-            if not np.isfinite(scores).all():
-                raise ModelError(f"model {name} gave a similarity that is not a finite number")
+            scores = similarities(self.model, queries[rows] if step < size else queries, vectors)
             best.add(rows, scores, numbers, block.visible(rows))
 
 
@@ -262,14 +254,25 @@ def _chosen(chunks: list[Any]) -> Any:
 
 def encoded(model: EncoderProtocol, loader: Any, kind: PromptType, n_texts: int, context: SearchContext) -> Any:
     """Checked vectors of texts, in the form that the model returns."""
-    with phase("encode"):
-        vectors = model.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
-    blame = f"model {model.mteb_model_meta.name} on task {context.task_metadata.name}"
-    return checked_vectors(vectors, n_texts, blame)
+    return encode_checked(model, loader, n_texts, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
 
 
-def score_array(values: Any) -> NDArray[np.float32]:
-    return np.asarray(as_array(values), np.float32)
+def similarities(model: Any, queries: Any, documents: Any) -> NDArray[np.float32]:
+    """The model's own similarities, [queries, documents].
+
+    Raises:
+        ModelError: they are not finite numbers of this shape.
+    """
+    name, found = model.mteb_model_meta.name, model.similarity(queries, documents)
+    try:
+        scores = np.asarray(as_array(found), np.float32)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ModelError(f"model {name} gave a {type(found).__name__} instead of similarities ({error})") from error
+    if scores.shape != (expected := (len(queries), len(documents))):
+        raise ModelError(f"model {name} gave similarities of shape {scores.shape} instead of {expected}")
+    if not np.isfinite(scores).all():
+        raise ModelError(f"model {name} gave a similarity that is not a finite number")
+    return scores
 
 
 def _corpus_table(corpus: Dataset) -> Dataset:

@@ -12,7 +12,7 @@ import xxhash
 from mteb.models import MTEBModels
 
 from patent_mteb.search.run import Run
-from patent_mteb.search.vectors import checked_vectors, is_encoder
+from patent_mteb.search.vectors import encode_checked, is_encoder
 from patent_mteb.store.batches import text_loader
 from patent_mteb.store.encoder import StoredEncoder
 
@@ -87,11 +87,8 @@ class CachedEncoder:
         return getattr(self.model, name)
 
     def encode(self, inputs: Any, *, prompt_type: Any = None, **kwargs: Any) -> Any:
-        task = getattr(kwargs.get("task_metadata"), "name", "")
-
         def encoded(loader: Any, count: int) -> Any:
-            vectors = self.model.encode(loader, prompt_type=prompt_type, **kwargs)
-            return checked_vectors(vectors, count, f"model {self.mteb_model_meta.name} on task {task}")
+            return encode_checked(self.model, loader, count, prompt_type=prompt_type, **kwargs)
 
         texts = [text for batch in inputs for text in batch["text"]]
         new = [text for text in dict.fromkeys(texts) if (prompt_type, text) not in self._vectors]

@@ -37,7 +37,7 @@ from patent_mteb.search.analysers import BIGRAMS
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts, span_end, text_bytes
 from patent_mteb.search.bm25 import AUTO, BM25, BM25Index
 from patent_mteb.search.cache import RunCache, content_of, search_key
-from patent_mteb.search.dense import encoded, score_array
+from patent_mteb.search.dense import encoded, similarities
 from patent_mteb.search.engine import engine
 from patent_mteb.search.run import Run, TopK, ranked_ids
 from patent_mteb.search.timing import phase
@@ -275,7 +275,7 @@ class _Dense:
             vectors = vectors_of(chunk.passages, PromptType.document)
             step = max(1, int(self.score_mb * 1e6 / 4 / len(chunk.passages)))
             for rows in slices_of(len(task.texts), step):
-                task.take(rows, score_array(self.encoder.similarity(queries[rows], vectors)), chunk)
+                task.take(rows, similarities(self.encoder, queries[rows], vectors), chunk)
 
 
 class _Lexical:

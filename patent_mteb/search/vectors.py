@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
 from patent_mteb.search.timing import phase
-from patent_mteb.store.batches import as_matrix
+from patent_mteb.store.batches import as_matrix, loader_of, texts_of
+from patent_mteb.store.company import check_company
+from patent_mteb.store.encoder import StoredEncoder
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -78,6 +80,25 @@ def checked_vectors(vectors: Any, count: int, blame: str, *, refuse_equal: bool 
     return vectors
 
 
+def encode_checked(model: Any, inputs: Any, count: int, *, task_metadata: Any, **kwargs: Any) -> Any:
+    """Encode a loader of ``count`` texts, check the vectors, and encode some of the texts of a large call again."""
+    name = model.mteb_model_meta.name
+    blame = f"model {name} on task {task_metadata.name}"
+    with phase("encode"):
+        vectors = model.encode(inputs, task_metadata=task_metadata, **kwargs)
+    vectors = checked_vectors(vectors, count, blame)
+    if isinstance(model, StoredEncoder) or (texts := texts_of(inputs)) is None:  # a store checks what it saves
+        return vectors
+
+    def again(rows: NDArray[np.int64]) -> Any:
+        loader = loader_of(inputs, texts, rows, inputs.batch_size or len(rows), True)
+        return model.encode(loader, task_metadata=task_metadata, **kwargs)
+
+    with phase("check"):  # not the time of the model, which a sweep reports
+        check_company(vectors, texts, again, blame)
+    return vectors
+
+
 class Checked:
     """An encoder with checked vectors; all but ``encode`` is the wrapped model's."""
 
@@ -94,8 +115,5 @@ class Checked:
         return getattr(self.model, name)
 
     def encode(self, inputs: Any, *, task_metadata: Any, **kwargs: Any) -> Any:
-        blame = f"model {self.mteb_model_meta.name} on task {task_metadata.name}"
-        with phase("encode"):
-            found = self.model.encode(inputs, task_metadata=task_metadata, **kwargs)
-        found = checked_vectors(found, len(inputs.dataset), blame)
+        found = encode_checked(self.model, inputs, len(inputs.dataset), task_metadata=task_metadata, **kwargs)
         return found.float() if self.single and str(found.dtype) == "torch.bfloat16" else found

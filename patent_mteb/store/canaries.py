@@ -9,8 +9,9 @@ The measure is the relative distance |a - b| / max(|a|, |b|). Distances up to th
 rounding: all-MiniLM-L6-v2 with another batch size differs by 1e-6 in float32, 0.001 in float16 and 0.009 in bfloat16.
 For vectors of length 1, a distance of d is a cosine of 1 - d²/2.
 
-At its first look, an encoder reads the texts once more in reverse order and one of them alone: a vector must not depend
-on the other texts of a call. No text may be least similar to itself, and the end of a text of 50 words must count.
+At its first look, an encoder reads the texts once more in reverse order and another one alone: a vector must not depend
+on the other texts of a call. No text may be least similar to itself. Each sentence of a text of 50 words must count.
+Calls of more texts are checked when they occur (:mod:`patent_mteb.store.company`).
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ import numpy as np
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models import CrossEncoderProtocol, EncoderProtocol
 from mteb.types import PromptType
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError, PatentMTEBError
 from patent_mteb.identity import digest
-from patent_mteb.store.batches import as_array, text_loader
+from patent_mteb.store.batches import as_array, text_loader, token_lengths
+from patent_mteb.store.company import LARGEST, largest_distance, refuse_company
 from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.settings import components, effective_kwargs, leaves, live_settings, model_facts
 
@@ -47,7 +49,6 @@ TOLERANCES = {"torch.float16": 0.01, "torch.bfloat16": 0.05, "float16": 0.01, "i
 """Largest relative distance that is rounding, by number type."""
 _TOLERANCE = 1e-3
 _TOLERANCE_OF_SERVICES = 0.05  # services run on changing hardware, in number types that they do not state
-LARGEST = 0.1  # largest relative distance within a run that may be noise
 _WIDTH = 16  # number of projections of a vector in a sketch
 
 
@@ -65,14 +66,6 @@ def _metadata(task_type: Any) -> TaskMetadata:
 
 
 _WHERE: dict[str, Any] = {"hf_split": "test", "hf_subset": "default", "show_progress_bar": False}
-
-
-def largest_distance(first: ArrayLike, second: ArrayLike) -> float:
-    """Return the largest relative distance of two encodings, [texts, width] each."""
-    ours, theirs = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    longer = np.maximum(np.linalg.norm(ours, axis=1), np.linalg.norm(theirs, axis=1))
-    apart = np.linalg.norm(ours - theirs, axis=1)
-    return float((apart / np.where(longer > 0, longer, 1.0)).max(initial=0))
 
 
 @dataclass(frozen=True)
@@ -230,42 +223,68 @@ def _pairs(n: int) -> tuple[list[str], list[str]]:
     return [TEXTS[-1 - place % 4] for place in range(n)], list(TEXTS[1 : n + 1])
 
 
-_ENDS = ("The second ring is made of carbon.", "An electric motor drives the shaft by a belt.")
-_SHORTEST_LIMIT = 128  # tokens; a model that states a lower limit may ignore the end of a text of 50 words
+_SENTENCES = ("The second ring is made of carbon.", "The outer cage is held by magnets.")
+"""Two sentences of equal length and number of words: a cache by length takes one for the other."""
+_HALVES = _CLAIM.partition(", and a seal ")
+_CONTRASTS = {
+    "first": [f"{sentence}\n{_CLAIM}" for sentence in _SENTENCES],
+    "middle": [f"{_HALVES[0]}.\n{sentence}\nA seal {_HALVES[2]}" for sentence in _SENTENCES],
+    "last": [f"{_CLAIM} {sentence}" for sentence in _SENTENCES],
+}
+"""Pairs of texts of 50 words that differ in this sentence, some with line ends, at which a server may split."""
+_TOKENS = 128  # of these texts, for a model without a known tokenizer: one with a lower limit may ignore their ends
 _SAME = 0.01  # relative distance of equal texts in bfloat16, see above; services state no number type
+_EQUAL = 1e-6  # relative distance of texts of a call that are cut alike
+
+
+def _longest(model: Any, texts: list[str]) -> int:
+    """Tokens of the longest text, with those that the model adds."""
+    try:
+        return int(token_lengths(model, texts).max())
+    except Exception:
+        logger.debug("%s does not count tokens", model.mteb_model_meta.name, exc_info=True)
+        return _TOKENS - 1
 
 
 def _check_company(
     model: Any, fresh: NDArray[Any], options: Mapping[str, Any], max_tokens: str, tolerance: float
 ) -> None:
-    """Refuse an encoder whose vectors depend on the other texts of a call, or whose similarity is a distance.
+    """Refuse an encoder whose vectors or similarities depend on other texts, or that does not read whole texts.
 
     Errors of the model itself are left to the task, which reports them better.
     """
     name, documents = model.mteb_model_meta.name, fresh[len(TEXTS) :]
     where = {**options, **_WHERE, "task_metadata": _metadata("Retrieval"), "prompt_type": PromptType.document}
+    contrasts = [text for pair in _CONTRASTS.values() for text in pair]
     alone = len(TEXTS) // 2
-    calls = (list(reversed(TEXTS)), [TEXTS[alone]], [f"{_CLAIM} {end}" for end in _ENDS])
+    calls = ([*contrasts, *reversed(TEXTS)], [TEXTS[alone]])
     try:
         returned, copies = [], []
         for texts in calls:
-            returned.append(model.encode(text_loader(texts, options.get("batch_size") or len(TEXTS)), **where))
+            returned.append(model.encode(text_loader(texts, options.get("batch_size") or len(texts)), **where))
             copies.append(np.array(as_array(returned[-1])))
-        reverse, single, ends = copies
+        several, single = copies
         kept = as_array(returned[0])
-        similar = as_array(model.similarity(documents, documents)).astype(np.float64)
+        similar, of_first, to_first = (
+            as_array(model.similarity(*pair)).astype(np.float64)
+            for pair in ((documents, documents), (documents[:1], documents), (documents, documents[:1]))
+        )
     except (Exception, SystemExit):
         logger.debug("%s does not take the fixed texts in another order", name, exc_info=True)
         return
-    if kept.shape != documents.shape or single.shape != documents[:1].shape or not np.isfinite(copies[0]).all():
+    expected = [(len(texts), documents.shape[1]) for texts in calls]
+    if [one.shape for one in copies] != expected or not all(np.isfinite(one).all() for one in copies):
         return
-    pairs = [(reverse[::-1], documents), (kept, reverse), (single, documents[alone : alone + 1])]
-    apart = max(largest_distance(*pair) for pair in pairs)
-    if apart > LARGEST:
+    contrasting, reverse = np.split(several, [len(contrasts)])
+    pairs = [(reverse[::-1], documents), (kept, several), (single, documents[alone : alone + 1])]
+    refuse_company(max(largest_distance(*pair) for pair in pairs), name)
+    if similar.shape != (len(documents), len(documents)) or not np.isfinite(similar).all():
+        return
+    apart = np.concatenate([of_first.ravel() - similar[0], to_first.ravel() - similar[:, 0]])
+    if np.abs(apart).max() > LARGEST * np.abs(similar).max():
         raise ModelError(
-            f"{name} gives a text another vector in another call, with other texts or in another order (relative"
-            f" distance up to {apart:.2g}). Remedy: return new arrays in the order of the texts, each vector computed"
-            " from its own text without chance (model.eval())"
+            f"{name}: its similarity of two texts depends on the other texts of a call. Remedy: return a score of each"
+            " pair, which is not divided by a sum or a maximum over queries or documents"
         )
     others = np.where(np.eye(len(similar), dtype=bool), np.nan, similar)
     if (similar.diagonal() < np.nanmin(others, axis=1)).all():
@@ -273,14 +292,18 @@ def _check_company(
             f"{name}: its similarity is lowest between a text and itself, so it is a distance. Remedy: return higher"
             " numbers for more similar texts, such as the negative distance"
         )
-    reads_ends = not max_tokens.isdigit() or int(max_tokens) >= _SHORTEST_LIMIT
-    same = min(tolerance, _SAME)  # texts that are cut alike differ by rounding only
-    constant = largest_distance(documents[:1], documents[-1:]) <= same
-    if reads_ends and not constant and len(ends) == 2 and largest_distance(ends[:1], ends[1:]) <= same:
-        raise ModelError(
-            f"{name} gives two texts of 50 words that differ in their last sentence the same vector: it does not read"
-            " whole texts. Remedy: raise the limit of tokens of the model or its server"
-        )
+    reads_ends = not max_tokens.isdigit() or int(max_tokens) > _longest(model, contrasts)
+    if largest_distance(documents[:1], documents[-1:]) <= min(tolerance, _SAME):
+        return  # one vector for all texts, which the task reports
+    same = _SAME if tolerance == _TOLERANCE_OF_SERVICES else _EQUAL
+    for number, place in enumerate(_CONTRASTS):
+        pair = contrasting[2 * number : 2 * number + 2]
+        if (reads_ends or not number) and largest_distance(pair[:1], pair[1:]) <= same:
+            raise ModelError(
+                f"{name} gives two texts of 50 words that differ in their {place} sentence the same vector: it does not"
+                " read whole texts, or takes a text for another one. Remedy: raise the limit of tokens of the model or"
+                " its server, and keep vectors by the whole text"
+            )
 
 
 class Canaries:

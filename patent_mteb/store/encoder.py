@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from patent_mteb.files import read_json
 from patent_mteb.identity import json_digest
 from patent_mteb.store.batches import as_array, as_matrix, loader_of, rows_of, texts_of, token_lengths, within_budget
 from patent_mteb.store.codecs import Codec
+from patent_mteb.store.company import check_company
 from patent_mteb.store.keys import Keys, distinct, hash_texts
 from patent_mteb.store.locks import claimed_groups, grouped
 from patent_mteb.store.resolve import Facts, Prompt, facts_of, placed, plain, resolve, weightless
@@ -408,7 +410,10 @@ class StoredEncoder(LiveIdentity):
                         loader = loader_of(plan.inputs, plan.texts, chosen, passed["batch_size"], plan.prompt.whole_row)
                         width = pending[0][1].shape[1] if pending else plan.space.width
                         vectors = self.model.encode(loader, **plan.where, **passed)
-                        pending.append((chosen, self._checked(vectors, len(chosen), plan.space, width, task)))
+                        checked = self._checked(vectors, len(chosen), plan.space, width, task)
+                        again = partial(self._again, plan, chosen, passed)
+                        check_company(checked, [plan.texts[i] for i in chosen], again, f"{self._meta.name} on {task}")
+                        pending.append((chosen, checked))
                         done += len(chosen)
                         progress.set_postfix(encoded=done, reused=reused, to_go=size - done, refresh=False)
                         progress.update(len(chosen))
@@ -418,6 +423,13 @@ class StoredEncoder(LiveIdentity):
                 finally:
                     if pending:
                         self._write(plan, pending, known)
+
+    def _again(
+        self, plan: Plan, chosen: NDArray[np.int64], arguments: Mapping[str, Any], rows: NDArray[np.int64]
+    ) -> Any:
+        """Vectors of some texts of a batch, in a call of their own."""
+        loader = loader_of(plan.inputs, plan.texts, chosen[rows], arguments["batch_size"], plan.prompt.whole_row)
+        return self.model.encode(loader, **plan.where, **arguments)
 
     def _write(self, plan: Plan, pending: list[tuple[Any, Any]], known: NDArray[np.int64] | None) -> None:
         chosen, vectors = (np.concatenate(parts) for parts in zip(*pending, strict=True))

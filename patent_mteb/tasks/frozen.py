@@ -15,8 +15,7 @@ from mteb.types import PromptType
 from patent_mteb.errors import ModelError
 from patent_mteb.models.variants import reads_section_tags, section_tags
 from patent_mteb.protocols.mlp_probe import SMALL_EMBEDDINGS, one_thread
-from patent_mteb.search.timing import phase
-from patent_mteb.search.vectors import as_tensor, checked_vectors
+from patent_mteb.search.vectors import as_tensor, encode_checked
 from patent_mteb.store.batches import text_loader
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import KEY, vectors_record
@@ -32,7 +31,6 @@ def encode_texts(
     prompt_type: PromptType | None = None,
 ) -> np.ndarray:
     """Encode texts by an mteb encoder, each distinct text once, to a float32 matrix of shape (n_texts, dims)."""
-    source = f"model {model.mteb_model_meta.name} on task {task_metadata.name}"
     if not isinstance(model, EncoderProtocol):
         raise ModelError(
             f"model {model.mteb_model_meta.name} does not embed texts, which task {task_metadata.name} needs"
@@ -40,9 +38,8 @@ def encode_texts(
     row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     loader = text_loader(list(row_of), encode_kwargs.get("batch_size", 32))
     where: Any = {"task_metadata": task_metadata, "hf_split": hf_split, "hf_subset": hf_subset}
-    with phase("encode"):
-        found: Any = model.encode(loader, prompt_type=prompt_type, **where, **encode_kwargs)
-    matrix: np.ndarray = as_tensor(checked_vectors(found, len(row_of), source)).numpy()
+    found = encode_checked(model, loader, len(row_of), prompt_type=prompt_type, **where, **encode_kwargs)
+    matrix: np.ndarray = as_tensor(found).numpy()
     return matrix[[row_of[text] for text in texts]] if len(row_of) < len(texts) else matrix
 
 

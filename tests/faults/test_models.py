@@ -175,7 +175,7 @@ def test_another_width_each_time_is_named(tmp_path):
     widths = itertools.count(1)
     model = Faulty(lambda v: np.hstack([v] * next(widths)))
     (found,) = outcomes(model, TASKS[:1], tmp_path / "results")
-    assert found.status == "skipped" and "dimensions for queries and" in found.reason
+    assert found.status == "skipped" and "dimensions, and of" in found.reason
     (found,) = outcomes(stored(model, tmp_path / "store"), TASKS[:1], tmp_path / "results")
     assert found.status == "skipped" and "where it gave vectors of" in found.reason
 

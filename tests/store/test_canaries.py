@@ -20,7 +20,8 @@ from patent_mteb.experiments import run
 from patent_mteb.models import Hybrid, Truncated, bm25, load, stored
 from patent_mteb.models.loading import find_meta
 from patent_mteb.store import canaries
-from patent_mteb.store.canaries import LARGEST, TEXTS, Behaviour, Canaries, behaviours, largest_distance
+from patent_mteb.store.canaries import TEXTS, Behaviour, Canaries, behaviours
+from patent_mteb.store.company import LARGEST, largest_distance
 
 TASK = "PatentMapAbsToAbsRetrieval.sample"
 
@@ -67,7 +68,7 @@ def test_the_texts_differ_in_length_and_script():
 
 @pytest.mark.parametrize(("step", "found"), [(1e-5, "nothing"), (0.02, "warning"), (0.5, "error")])
 def test_a_model_that_is_not_deterministic(caplog, step, found):
-    watched = Canaries(Drifting(step, first=5))  # the calls of the first look
+    watched = Canaries(Drifting(step, first=4))  # the calls of the first look
     watched.look()
     with caplog.at_level(logging.WARNING, "patent_mteb"):
         if found == "error":
@@ -120,6 +121,19 @@ FAULTS = {
     "size of the call": lambda model, texts, found: found + len(found) / 8,
     "a buffer that the next call overwrites": lambda model, texts, found: in_the_buffer(model, texts, found),
     "five words": lambda model, texts, found: words_of(model, texts, lambda words: words[:5]),
+    "last words": lambda model, texts, found: words_of(model, texts, lambda words: words[-20:]),
+    "words in the middle": lambda model, texts, found: words_of(
+        model, texts, lambda words: words[len(words) // 2 - 10 : len(words) // 2 + 10]
+    ),
+    "first sentence": lambda model, texts, found: np.stack([model.vector(text.split(". ")[0]) for text in texts]),
+    "first line": lambda model, texts, found: np.stack([model.vector(text.split("\n")[0]) for text in texts]),
+    "lines as texts": lambda model, texts, found: np.stack(
+        [model.vector(line) for line in "\n".join(texts).split("\n")[: len(texts)]]
+    ),
+    "a cache by length": lambda model, texts, found: np.stack(
+        [vars(model).setdefault(f"text{len(text)}", row) for text, row in zip(texts, found, strict=True)]
+    ),
+    "sorted above 16 texts": lambda model, texts, found: found[np.argsort(texts)] if len(texts) > 16 else found,
     "30 words": lambda model, texts, found: words_of(model, texts, lambda words: words[:30]),
 }
 
@@ -155,7 +169,6 @@ HONEST = {
     "half negative": lambda model, texts, found: found - np.float32(found.dtype.itemsize),
     "bag of words": lambda model, texts, found: words_of(model, texts, lambda words: words),
     "60 words": lambda model, texts, found: words_of(model, texts, lambda words: words[:60]),
-    "last words": lambda model, texts, found: words_of(model, texts, lambda words: words[-5:]),
     "constant": lambda model, texts, found: np.ones_like(found),  # the task warns of it
     "zero for short texts": lambda model, texts, found: found * np.array([[len(text) > 12] for text in texts]),
 }

@@ -1,5 +1,7 @@
 """PatenTEB tasks against independent references on the same embeddings, and the benchmark's overall score."""
 
+import itertools
+
 import mteb
 import numpy as np
 import pyarrow as pa
@@ -105,7 +107,8 @@ def test_the_pair_task_encodes_each_side_with_its_own_prompt_side():
 
     model = Sides()
     scores_of(mteb.get_task("PatenTEBNLIOldNew"), model)
-    assert model.seen[:2] == ["query", "document"], "before the fixed texts of its evidence"
+    sides = [side for side, _ in itertools.groupby(model.seen)]
+    assert sides[:2] == ["query", "document"], "before the fixed texts of its evidence"
 
 
 @pytest.mark.parametrize("spec", patenteb.PARAPHRASES, ids=lambda spec: spec.name)
