@@ -8,7 +8,7 @@ from search_calls import ranking
 from patent_mteb.experiments.run import run
 from patent_mteb.models import load
 from patent_mteb.search.analysers import analyser_of, analyser_of_corpus, terms_of
-from patent_mteb.search.bm25 import BM25Index, bm25
+from patent_mteb.search.bm25 import SETTINGS, BM25Index, bm25
 from patent_mteb.search.passages import Passages
 from patent_mteb.tasks.selection import task_named
 
@@ -32,6 +32,16 @@ TEXTS = {
     "arabic": "مضخة مع صمام يغلق من خلال الزنبرك ومستشعر على المخرج في الأنبوب",
     "persian": "یک پمپ با شیر که از فنر بسته می شود و حسگر برای فشار در خروجی است",
     "hindi": "एक पंप जिसमें स्प्रिंग से बंद होने वाला वाल्व और दबाव के लिए सेंसर है",
+    "slovak": "Čerpadlo s ventilom, ktorý je zatváraný pružinou, a snímač, ktorý meria tlak na výstupe pri prevádzke.",
+    "slovene": "Črpalka z ventilom, ki ga zapre vzmet, in senzor za merjenje tlaka, ki je nameščen na izhodu.",
+    "croatian": "Pumpa s ventilom koji se zatvara oprugom i osjetnik koji je na izlazu za mjerenje tlaka tekućine.",
+    "serbian": "Пумпа са вентилом који се затвара опругом и сензор који је на излазу за мерење притиска.",
+    "bulgarian": "Помпа с клапан, който се затваря от пружина, и датчик за измерване на налягането на изхода.",
+    "catalan": "Una bomba amb una vàlvula que és tancada mitjançant la molla, i un sensor per a la pressió del líquid.",
+    "estonian": "Pump, mis on suletud vedruga, ja andur, mida kasutatakse rõhu või temperatuuri mõõtmiseks.",
+    "lithuanian": "Siurblys su vožtuvu, kuris uždaromas spyruokle, ir jutiklis, kuris matuoja slėgį arba temperatūrą.",
+    "latvian": "Sūknis ar vārstu, ko aizver atspere, un sensors, kas mēra spiedienu vai temperatūru pie izejas.",
+    "icelandic": "Dæla með loka sem er lokað af gormi, og skynjari sem er notaður til að mæla þrýsting við úttak.",
     "bigrams": "一种泵，包括由弹簧关闭的阀门，以及用于测量压力的传感器。",
     "words": "משאבה עם שסתום הנסגר באמצעות קפיץ וחיישן למדידת הלחץ ביציאה",
 }
@@ -50,6 +60,7 @@ def test_the_analyser_is_that_of_the_language(name):
         (["ปั๊มที่มีวาล์วปิดด้วยสปริง"], "bigrams"),
         ([TEXTS["bm25s"]] * 300 + [TEXTS["bigrams"]] * 10, "bigrams"),  # few Chinese texts among many in English
         ([TEXTS["german"]] * 30 + [TEXTS["bigrams"]], "german"),  # whose terms are bigrams, too
+        ([TEXTS["turkish"].replace("i", "İ").upper()], "turkish"),
         ([TEXTS["german"]] * 6 + [TEXTS["bm25s"]] * 4, "german"),
         (["变量 a v s z i o 的泵"], "bigrams"),
         (["Rotor XJ-7", "Stator 2B"], "bm25s"),  # names without function words: as before
@@ -127,6 +138,11 @@ def test_words_of_a_language_are_stemmed():
     assert next(iter(ranking(load("bm25"), corpus, {"q": "Verbindung"})["q"])) == "d0"
 
 
+def test_turkish_capitals_are_those_of_its_letters():
+    index = BM25Index(["ROTORUN YATAĞI VE YAĞ İLETİMİ"], SETTINGS["turkish"])
+    assert (index.scores(["yatağı", "rotorun", "iletimi"]).toarray() > 0).all()
+
+
 def test_english_is_that_of_the_library():
     model, corpus = load("bm25"), {f"d{n}": text for n, text in enumerate(("a closed pump", "the pumps", "valves"))}
     assert ranking(model, corpus, {"q": "pump"}) == ranking(bm25("bm25s"), corpus, {"q": "pump"})
@@ -142,7 +158,7 @@ def test_english_is_that_of_the_library():
 def test_analysers_have_identities_of_their_own():
     metas = [bm25(name).mteb_model_meta for name in ("auto", "bigrams", "german", "french", "words", "bm25s", "dapfam")]
     assert len({(meta.name, meta.experiment_name) for meta in metas}) == len(metas)
-    assert [meta.revision.endswith("_analysers-1") for meta in metas] == [True] * 5 + [False] * 2
+    assert [meta.revision.endswith("_analysers-2") for meta in metas] == [True] * 5 + [False] * 2
     chinese = Dataset.from_dict({"id": ["d"], "text": [TEXTS["bigrams"]]})
     assert bm25("auto", k1=0.9).named_for(chinese).mteb_model_meta.name == "patent-mteb/bm25-bigrams-k1-0.9"
     assert bm25("auto", k1=0.9).named_for(chinese).settings.k1 == 0.9
