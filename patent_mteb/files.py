@@ -72,7 +72,8 @@ def replacing(path: Path) -> Iterator[Path]:
         yield partial
         _replace(partial, path)
     except OSError as error:
-        error.filename = error.filename or str(path)  # a full disk names no file
+        if error.errno:  # a full disk names no file; without a number, str() of the error would be its name alone
+            error.filename = error.filename or str(path)
         raise
     finally:
         partial.unlink(missing_ok=True)

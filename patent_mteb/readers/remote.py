@@ -24,7 +24,7 @@ _STATE = ("size", "ETag", "etag", "LastModified", "last_modified", "updated", "m
 """What file systems say of the state of a file."""
 _PATIENCE = 300.0
 """Seconds without a byte after which a download ends: aiohttp's default for a whole download."""
-_ADDRESS = re.compile(r"(\w[\w+.-]*://)(\S*@)?([^\s?#]*)([?#]\S*)?")
+_ADDRESS = re.compile(r"(\w[\w+.-]*://)(\S*@)?([^\s?#;]*)([?#;]\S*)?")
 _LONGEST_NAME = 150
 """Bytes of a copy's name. File systems allow 255, and a name in progress is longer."""
 _DENIED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED)
@@ -47,6 +47,8 @@ def local_files(address: str, show_progress: bool = False) -> Iterator[Path]:
     import fsspec
 
     try:
+        protocol, mark, rest = address.partition("://")
+        address = protocol.lower() + mark + rest
         system, path = fsspec.core.url_to_fs(address, **_options(address))
         paths = sorted(system.glob(path)) if "*" in path else [path]
         if not paths:
@@ -55,7 +57,8 @@ def local_files(address: str, show_progress: bool = False) -> Iterator[Path]:
         for one in paths:
             yield _existing(Path(one)) if is_local else _copied(system, one, show_progress)
     except Exception as error:  # each file system raises errors of its own
-        raise _problem(without_secrets(address.replace(" ", "%20")), error) from None  # its context holds the address
+        shown = without_secrets(re.sub(r"\s", "%20", address))
+        raise _problem(shown, error) from None  # its context holds the address
 
 
 def _options(address: str) -> dict[str, Any]:
@@ -79,26 +82,31 @@ def _problem(address: str, error: Exception) -> DataError:
         return error
     if isinstance(error, ImportError):
         return DataError(f"{address} needs another package ({error})", remedy="pip install -e '.[remote]'")
-    status = _status(error)
-    if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE) or (status is None and isinstance(error, FileNotFoundError)):
-        return DataError(f"there is no file at {address}", remedy="correct the address")
+    missing = DataError(f"there is no file at {address}", remedy="correct the address")
     remedy = "check your access to it and try again, or download the file and name its path"
-    if status is None:
-        reason = without_secrets(str(error)) or type(error).__name__
-    else:
+    causes = list(_causes(error))
+    if any(type(cause).__module__ == "aiohttp.http_exceptions" for cause in causes):  # has a status of aiohttp's own
+        reason = "the answer is not HTTP"
+    elif status := next((cause.status for cause in causes if isinstance(getattr(cause, "status", None), int)), 0):
+        if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
+            return missing
         reason = f"the server answers {status}, {responses.get(status, 'unknown')}"
         if status in _DENIED:
             remedy = f"the address needs a password, a token or a newer signature; {remedy}"
+    else:  # fsspec raises FileNotFoundError where it does not reach a server, too
+        failures = [
+            cause for cause in causes if type(cause).__module__.startswith("aiohttp.") or isinstance(cause, ValueError)
+        ]
+        if isinstance(error, FileNotFoundError) and not failures:
+            return missing
+        reason = " ".join(without_secrets(str([*failures, error][0])).split()) or type(error).__name__
     return DataError(f"{address} cannot be read ({reason})", remedy=remedy)
 
 
-def _status(error: BaseException | None) -> int | None:
-    """Return the status of a server's answer, which fsspec hides behind a FileNotFoundError."""
+def _causes(error: BaseException | None) -> Iterator[Any]:
     while error is not None:
-        if isinstance(status := getattr(error, "status", None), int):
-            return status
+        yield error
         error = error.__cause__ or error.__context__
-    return None
 
 
 def _copied(system: Any, path: str, show_progress: bool) -> Path:
@@ -120,7 +128,7 @@ def _copied(system: Any, path: str, show_progress: bool) -> Path:
         partial.touch(mode=0o600)
         system.get_file(path, str(partial), callback=TqdmCallback(tqdm_kwargs=bar))
         size, expected = partial.stat().st_size, found.get("size")
-        if expected is not None and size != expected:
+        if expected and size != expected:  # some servers state 0 before the file itself
             raise OSError(f"{size} of {expected} bytes arrived")
     write_json(known, state)
     return copy

@@ -72,6 +72,17 @@ def unsized(handler, body):
     handler.close_connection = True
 
 
+def zero(handler, body):
+    """States nothing about the file before the file itself, as some servers of one page do."""
+    begin(handler, Content_Length=len(LIST) if body else 0)
+    handler.wfile.write(LIST if body else b"")
+
+
+def nonsense(handler, body):
+    handler.wfile.write(b"220 mail.example.org ESMTP\r\n")
+    handler.close_connection = True
+
+
 def slow(handler, body):
     begin(handler, Content_Length=len(LIST))
     if body:
@@ -89,7 +100,7 @@ def refusing(status):
     return lambda handler, body: begin(handler, status, Content_Length=0)
 
 
-ANSWERS = {"chunked": chunked, "packed": packed, "unsized": unsized, "slow": slow, "moved": moved}
+ANSWERS = {answer.__name__: answer for answer in (chunked, packed, unsized, zero, nonsense, slow, moved)}
 ANSWERS |= {str(status): refusing(status) for status in (401, 403, 410, 418, 429, 500, 503)}
 
 
@@ -162,6 +173,12 @@ def test_stars_are_all_files_that_match(tmp_path, monkeypatch):
         pytest.param("{0}/none.csv", "there is no file at http", id="missing"),
         pytest.param("file:///nowhere/*.csv", "there is no file at file:///nowhere", id="no match"),
         pytest.param("nosuch://bucket/list.csv", "cannot be read .*nosuch", id="unknown protocol"),
+        pytest.param(
+            "http://127.0.0.1:1/list.csv", "cannot be read .Cannot connect to host 127.0.0.1", id="closed port"
+        ),
+        pytest.param("http://127.0.0.1:99999/list.csv", "cannot be read .Port out of range", id="no port"),
+        pytest.param("http://nohost.invalid/list.csv", "cannot be read .Cannot connect to host nohost", id="no host"),
+        pytest.param("{0}/nonsense/list.csv", "cannot be read .the answer is not HTTP.", id="no HTTP"),
     ],
 )
 def test_an_address_that_gives_nothing_is_named(server, capsys, tmp_path, address, problem):
@@ -182,9 +199,24 @@ def test_a_protocol_without_its_package_names_the_extra(monkeypatch):
         list(local_files("s3://bucket/list.csv"))
 
 
-@pytest.mark.parametrize("way", ["chunked", "packed", "unsized"])
+@pytest.mark.parametrize("way", ["chunked", "packed", "unsized", "zero"])
 def test_an_answer_without_its_length_is_read(server, way):
     assert [path.read_bytes() for path in local_files(f"{server.address}/{way}/list.csv")] == [LIST]
+
+
+def test_the_protocol_of_an_address_may_be_in_capital_letters(server):
+    server.files["/a/list.csv"] = LIST
+    address = server.address.replace("http", "HTTP")
+    assert [path.read_bytes() for path in local_files(f"{address}/a/list.csv")] == [LIST]
+
+
+@pytest.mark.parametrize(
+    "rest", ["/403/li\nst.csv?sig=S3CRETSIG", "/403/list.csv;jsessionid=S3CRETSIG", "/403/a\tb.csv#S3CRETSIG"]
+)
+def test_white_space_and_parameters_of_an_address_hide_no_secret_from_its_message(server, rest):
+    with pytest.raises(DataError) as refused:
+        list(local_files(f"{server.address}{rest}"))
+    assert "S3CRETSIG" not in str(refused.value) and "403" in str(refused.value)
 
 
 @pytest.mark.slow
