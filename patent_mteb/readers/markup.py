@@ -1,4 +1,4 @@
-"""Full texts in XML whose fields are at fixed paths: JPO, CNIPA, WIPO ST.96 and PatSnap.
+"""Full texts in XML whose fields are at fixed paths: JPO, CNIPA, WIPO ST.96, MAREC and PatSnap.
 
 ``markup.toml`` has a table of paths for each format, and the elements that are not read. One function reads them all.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -18,7 +18,7 @@ from lxml import etree
 from patent_mteb.patents.categories import phase_and_origin
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.publication import Cited, ClaimText, Paragraph, Published, Related, Texts
-from patent_mteb.readers.values import application, publication
+from patent_mteb.readers.values import application, language, publication
 from patent_mteb.readers.xml import Element, first_root, first_start, read_bulk, text_of
 
 Form = Mapping[str, Any]
@@ -43,10 +43,10 @@ def _attribute(element: Element, name: str) -> str:
 
 
 def _text(root: Element, path: str) -> str:
-    """The text of the first element at a path, or of an attribute of the root (``@kind``)."""
-    if path.startswith("@"):
-        return _attribute(root, path[1:])
-    return text_of(next(iter(elements(root, path)), None))
+    """The text of the first element at a path, or of its attribute (``@kind``, ``sources/source/@name``)."""
+    above, at, attribute = path.rpartition("@")
+    found = root if at and not above else next(iter(elements(root, above.rstrip("/") or path)), None)
+    return text_of(found) if not at or found is None else _attribute(found, attribute)
 
 
 _CJK = "[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
@@ -96,20 +96,36 @@ class _Document:
             date=date or self.text("published"),
             application=application(applied or self.text("application_text"), applied_at or office),
             filed=filed or self.text("filed"),
+            family=self.text("family"),
             ipc=self.classes("ipc"),
             cpc=self.classes("cpc"),
             inventors=self.texts("inventors"),
             applicants=self.texts("applicants"),
             cited=list(self.cited()),
             related=list(self.related(office)),
-            texts=Texts.of(
-                self.text("language_of_document")[:2] or self.form.get("language", ""),
-                self.text("title"),
-                self.text("abstract"),
-                list(self.claims()),
-                self.description(),
-            ),
+            texts=self.texts_by_language(self.text("language_of_document")[:2] or self.form.get("language", "")),
         )
+
+    def texts_by_language(self, own: str) -> Texts:
+        """The texts, of a format whose elements name their languages in each language; ``own`` is the document's."""
+        if "language_of_text" not in self.form:
+            found = elements(self.root, self.form.get("description", ""))
+            title, abstract = self.text("title"), self.text("abstract")
+            return Texts.of(own, title, abstract, list(self.claims()), self.description(found))
+
+        def of(element: Element | None) -> str:
+            name = "" if element is None else _attribute(element, self.form["language_of_text"])
+            return language(name) or language(own)
+
+        texts = Texts(language(own))
+        for field, by_language in (("title", texts.titles), ("abstract", texts.abstracts)):
+            for element in elements(self.root, self.form[field]):
+                by_language.setdefault(of(element), self.words(element))
+        for claim in elements(self.root, self.form["claim"]):
+            texts.claims.setdefault(of(claim.getparent()), []).append(self.claim(claim))
+        for element in elements(self.root, self.form["description"]):
+            texts.descriptions.setdefault(of(element), self.description([element]))
+        return texts
 
     def classes(self, field: str) -> list[str]:
         if "symbol" not in self.form:
@@ -118,8 +134,8 @@ class _Document:
         return [f"{''.join(symbol[:4])}/{symbol[4]}" for symbol in parts]
 
     def related(self, office: str) -> Iterator[Related]:
-        for number, at, _, date in self.identifiers("priority"):
-            yield Related("priority", application(number, at), date, at)
+        for number, at, kind, date in self.identifiers("priority"):
+            yield Related("priority", application(number, at, kind), date, at)
         # Priority numbers of PatSnap are cut (33534, with a year of two digits or none), so only their dates are read.
         for date, at in zip_longest(self.texts("priority_date"), self.texts("priority_country"), fillvalue=""):
             yield Related("priority", "", date, at)
@@ -139,27 +155,30 @@ class _Document:
                 _text(one, self.form[name]) if name in self.form else "" for name in ("cited_by", "cited_phase")
             )
             phase, origin = phase_and_origin(phase, by)
+            category = _text(one, self.form["cited_category"]) if "cited_category" in self.form else ""
             number, office, kind, _ = next(self.identifiers("cited_document", one), ("", "", "", ""))
-            yield Cited(number, office, kind, origin, phase=phase, npl=not number)
+            yield Cited(number, office, kind, origin, category, phase=phase, npl=not number)
         for description in elements(self.root, self.form.get("description", "")) if "mentioned" in self.form else ():
             for text in dict.fromkeys(map(text_of, elements(description, self.form["mentioned"], ".//"))):
                 yield Cited(text.removesuffix("公報"), origin="applicant")
 
     def claims(self) -> Iterator[ClaimText]:
-        for claim in elements(self.root, self.form.get("claim", "")):
-            number = _text(claim, self.form["claim_number"]).lstrip("0")
-            texts = elements(claim, self.form.get("claim_text", "")) or [claim]
-            references = elements(claim, self.form.get("claim_reference", ""), ".//")
-            yield ClaimText(
-                number,
-                re.sub(rf"^{number or 0}\s*[.．、]\s*", "", " ".join(map(self.words, texts))),
-                tuple(_attribute(one, self.form["claim_target"]) for one in references),
-            )
+        return map(self.claim, elements(self.root, self.form.get("claim", "")))
 
-    def description(self) -> list[Paragraph]:
+    def claim(self, claim: Element) -> ClaimText:
+        number = _text(claim, self.form["claim_number"]).lstrip("0")
+        texts = elements(claim, self.form.get("claim_text", "")) or [claim]
+        references = elements(claim, self.form.get("claim_reference", ""), ".//")
+        return ClaimText(
+            number,
+            re.sub(rf"^{number or 0}\s*[.．、]\s*", "", " ".join(map(self.words, texts))),
+            tuple(_attribute(one, self.form["claim_target"]) for one in references),
+        )
+
+    def description(self, descriptions: Iterable[Element]) -> list[Paragraph]:
         """The paragraphs; what follows the marked sections without a mark is the detailed description."""
         found: list[Paragraph] = []
-        for description in elements(self.root, self.form.get("description", "")):
+        for description in descriptions:
             for part in description.iterchildren("{*}*"):
                 if f"{self.form['description']}/{_name(part)}" not in self.form["ignored"]:
                     rest = "detailed" if any(paragraph.section for paragraph in found) else ""
@@ -184,7 +203,7 @@ def _items(root: Element, place: str, *, form: Form) -> Iterator[Item]:
     document = _Document(root, form)
     yield from document.published().items(place)
     for field in ("title", "abstract"):
-        if len(document.texts(field)) > 1:
+        if len(document.texts(field)) > 1 and "language_of_text" not in form:
             yield Note(f"{field} in several languages: the first is read", place)
 
 

@@ -191,6 +191,33 @@ def of_st96(root):
     }
 
 
+def of_marec(root):
+    biblio = at(root, "bibliographic-data")[0]
+    technical = at(biblio, "technical-data")[0]
+    english = next(one for one in at(root, "claims") if one.get("lang") == "EN")
+    return {
+        "number": root.get("country") + root.get("doc-number") + root.get("kind"),
+        "date": iso(root.get("date")),
+        "filed": iso(value(biblio, "application-reference/document-id/date")),
+        "application": value(biblio, "application-reference/document-id/doc-number"),
+        "family": root.get("family-id"),
+        "title": next(value(one, ".") for one in at(technical, "invention-title") if one.get("lang") == "EN"),
+        "abstract": "",
+        "ipc": [symbol(value(one, ".")) for one in at(technical, "classification-ipc/*")[1:]],
+        "inventors": names(biblio, "parties/inventors/inventor/addressbook/last-name"),
+        "applicants": names(biblio, "parties/applicants/applicant/addressbook/last-name")[1:],
+        "claims": [(int(one.get("num")), content(one).partition(".")[2]) for one in at(english, "claim")],
+        "paragraphs": [content(one) for one in at(root, "description/p")] + ["TechnischesGebiet"],
+        "numbers": [int(one.get("num")) for one in at(root, "description/p")],
+        "priorities": len(at(biblio, "priority-claims/priority-claim")),
+        "citations": [
+            (value(one, "document-id/country") + value(one, "document-id/doc-number") + value(one, "document-id/kind"),
+             one.xpath("string(.//@category)"), "", 0, "")
+            for one in at(technical, "citations/patent-citations/patcit")
+        ],
+    }  # fmt: skip
+
+
 def of_patsnap(root):
     cells = {one.get("name"): " ".join((one.text or "").split()) for one in root.iter("str")}
 
@@ -271,6 +298,7 @@ SECOND_WAY = {
     "cnipa": of_cnipa,
     "cnipa-st36": of_cnipa_st36,
     "st96": of_st96,
+    "marec": of_marec,
     "patsnap-xml": of_patsnap,
     "docdb": of_docdb,
 }
