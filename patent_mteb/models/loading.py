@@ -10,12 +10,13 @@ distinguishes the two.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import json
 import logging
 import math
+import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,7 +38,7 @@ from safetensors import SafetensorError, safe_open
 from patent_mteb.data.hub import is_commit
 from patent_mteb.endpoints.chat import is_count
 from patent_mteb.endpoints.client import Endpoint, EndpointError
-from patent_mteb.errors import ModelError, did_you_mean
+from patent_mteb.errors import ModelError, PatentMTEBError, did_you_mean
 from patent_mteb.files import read_json
 from patent_mteb.identity import content_revision, digest, local_name
 from patent_mteb.models.checkpoints import CHECKPOINTS
@@ -45,14 +46,16 @@ from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised, calibrati
 from patent_mteb.models.registry import PatentEncoder
 from patent_mteb.models.variants import NO_PROMPTS, InputVariant, pruned, with_settings
 from patent_mteb.models.zero_shot import local_nli_meta
+from patent_mteb.search.checkpoint_files import check_configuration, read_modules, read_settings
 from patent_mteb.search.colbert import KNOWN_SETTINGS, is_late_interaction
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.passages import inner_models
 from patent_mteb.search.sparse import SparseSearch
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.batches import as_array, text_loader
+from patent_mteb.store.canaries import TEXTS
 from patent_mteb.store.resolve import ROLE_NAMES, kind_of, named_by_role, role_prompts
-from patent_mteb.store.settings import LiveIdentity, note
+from patent_mteb.store.settings import LiveIdentity, leaves, network_of, note
 
 __all__ = ["BACKENDS", "PRECISIONS", "find_meta", "kind_of_checkpoint", "load"]
 logger = logging.getLogger(__name__)
@@ -341,19 +344,12 @@ def kind_of_checkpoint(folder: Path) -> str:
             f"{folder} holds no checkpoint (neither modules.json nor config.json). Remedy: name a checkpoint directory"
         )
 
-    def content(path: Path, default: Any) -> Any:
-        return json.loads(path.read_text("utf-8")) if path.is_file() else default
-
-    try:
-        model_type = content(folder / "config_sentence_transformers.json", {}).get("model_type", "")
-        types = [module.get("type", "") for module in content(modules, [])]
-        configured = content(config, {})
-        architectures = configured.get("architectures") or [""]
-        classes = {str(name).lower() for name in configured.get("label2id") or ()}
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ModelError(
-            f"the configuration of the checkpoint {folder} is corrupt ({error}). Remedy: copy the checkpoint again"
-        ) from error
+    check_configuration(folder)
+    model_type = read_settings(folder / "config_sentence_transformers.json").get("model_type") or ""
+    types = [module["type"] for module in read_modules(modules)]
+    configured = read_settings(config)
+    architectures = configured.get("architectures") or [""]
+    classes = {str(name).lower() for name in configured.get("label2id") or ()}
     if model_type == "CrossEncoder" or (not types and "ForSequenceClassification" in architectures[0]):
         return "nli" if "entailment" in classes else "cross-encoder"
     if model_type == "SparseEncoder" or any("sparse_encoder" in one for one in types):
@@ -373,11 +369,14 @@ class LocalEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: ig
     """The encoder of a checkpoint directory."""
 
 
+_COMPARE = "Remedy: compare its files with those of the original, or copy it again"
+
+
 def _opened(kind: Callable[..., Any], folder: str, what: str, device: str | None, options: Mapping[str, Any]) -> Any:
     try:
-        return named_by_role(kind(folder, device=device, **options))
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise ModelError(f"the checkpoint {folder} cannot be loaded as a {what}: {error}") from error
+        return kind(folder, device=device, **options)
+    except Exception as error:  # transformers, safetensors and sentence-transformers each raise their own types
+        raise ModelError(f"the checkpoint {folder} cannot be loaded as a {what} ({error}). {_COMPARE}") from error
 
 
 def _load_encoder(
@@ -391,7 +390,7 @@ def _load_encoder(
 ) -> Any:
     from sentence_transformers import SentenceTransformer
 
-    model = _opened(SentenceTransformer, folder, "sentence-transformers model", device, kwargs)
+    model = named_by_role(_opened(SentenceTransformer, folder, "sentence-transformers model", device, kwargs))
     encoder = PatentEncoder(model) if prompted else LocalEncoder(model)
     encoder.loaded_revision = content_revision(Path(folder))
     return encoder
@@ -402,7 +401,7 @@ def _load_sparse(
 ) -> Any:
     from sentence_transformers import SparseEncoder
 
-    wrapper = SparseEncoderWrapper(_opened(SparseEncoder, folder, "sparse encoder", device, kwargs))
+    wrapper = SparseEncoderWrapper(named_by_role(_opened(SparseEncoder, folder, "sparse encoder", device, kwargs)))
     loaded = content_revision(Path(folder))
     facts = {"name": local_name(Path(folder)), "revision": loaded, "model_type": ["sparse"]}
     wrapper.mteb_model_meta = ModelMeta.create_empty(facts)
@@ -425,7 +424,9 @@ def local_meta(folder: Path) -> ModelMeta:
     if kind == "cross-encoder":
 
         def loader(model_name: str, revision: str | None, device: str | None = None, **kwargs: Any) -> Any:
-            return CrossEncoderWrapper(str(folder), device=device, **kwargs)
+            from sentence_transformers import CrossEncoder
+
+            return CrossEncoderWrapper(_opened(CrossEncoder, str(folder), "cross-encoder", device, kwargs))
 
         return ModelMeta.create_empty({**common, "loader": loader, "model_type": ["cross-encoder"]})
     loader = functools.partial(_load_encoder, folder=str(folder))
@@ -569,6 +570,101 @@ _PROBE = TaskMetadata(
 )
 
 
+class _LoadReports(logging.Handler):
+    """Collects the weights that transformers reports as missing, with an index of layers such as ``{0, 1}``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.missing: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = _COLOUR.sub("", record.getMessage())
+        rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines()]
+        self.missing |= {row[0] for row in rows if "MISSING" in row[1:2]}
+        self.missing |= set(re.findall("'([^']+)'", text.partition("newly initialized:")[2]))  # transformers 4
+
+    def names(self, network: Any) -> list[str]:
+        patterns = [re.sub(r"\\\{[^}]*\}", r"\\d+", re.escape(name)) for name in self.missing]
+        ends = re.compile(f"(?:.*\\.)?(?:{'|'.join(patterns)})")
+        return [name for name, _ in network.named_parameters() if patterns and ends.fullmatch(name)]
+
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@contextlib.contextmanager
+def _load_reports() -> Iterator[_LoadReports]:
+    reports, source = _LoadReports(), logging.getLogger("transformers.modeling_utils")
+    level, propagate = source.level, source.propagate
+    if not source.isEnabledFor(logging.WARNING):  # the user silenced it
+        source.setLevel(logging.WARNING)
+        source.propagate = False
+    source.addHandler(reports)
+    try:
+        yield reports
+    finally:
+        source.removeHandler(reports)
+        source.level, source.propagate = level, propagate
+
+
+def _output(leaf: Any) -> NDArray[Any] | None:
+    """What a model makes of a long and a short text, None for one that does not read texts."""
+    texts = [TEXTS[0], TEXTS[-1]]
+    where: dict[str, Any] = {"task_metadata": _PROBE, "hf_split": "test", "hf_subset": "default"}
+    where |= {"show_progress_bar": False, "prompt_type": PromptType.document}
+    if isinstance(leaf, LateInteraction):
+        return np.concatenate([one for side in (True, False) for one in leaf.encode_tokens(texts, is_query=side)])
+    if hasattr(leaf, "score_labels"):
+        return as_array(leaf.score_labels(texts, ["pump"]))
+    if hasattr(leaf, "predict"):
+        del where["prompt_type"]
+        return as_array(leaf.predict(text_loader(texts, 2), text_loader(texts, 2), **where)).reshape(2, -1)
+    return as_array(leaf.encode(text_loader(texts, 2), **where)) if hasattr(leaf, "encode") else None
+
+
+def _refuse_random_weights(model: Any, reports: _LoadReports, name: str) -> None:
+    """Refuse a model some of whose weights are missing, if they change what it makes of a text.
+
+    The weights of the pooler of a BERT checkpoint are often missing, and no embedding depends on them.
+    """
+    if not reports.missing:
+        return
+    for leaf in leaves(model):
+        network = network_of(leaf)
+        weights = {} if network is None else {key: network.get_parameter(key).data for key in reports.names(network)}
+        if not weights:
+            continue
+        import torch
+
+        before, originals = _output(leaf), {key: weight.clone() for key, weight in weights.items()}
+        for weight in weights.values():  # not a constant, which a layer norm would remove
+            weight += torch.linspace(-_FAR, _FAR, weight.numel()).reshape(weight.shape).to(weight)
+        after = _output(leaf)
+        for key, weight in weights.items():
+            weight.copy_(originals[key])
+        if before is not None and after is not None and not np.allclose(before, after, atol=_UNCHANGED, rtol=0):
+            raise ModelError(
+                f"{name} has no weights for {', '.join(sorted(reports.missing))[:300]}: they were initialised at"
+                f" random, and its output depends on them. {_COMPARE}"
+            )
+
+
+_FAR = 10.0  # far from weights, which are about 0.02, so that attention changes too
+_UNCHANGED = 1e-5  # largest difference of two equal computations, which a GPU may sum in another order
+
+
+def _checked_output(model: Any, folder: str) -> None:
+    """Let a checkpoint read two texts, so that a wrong configuration ends here and not in the first task."""
+    try:
+        for leaf in leaves(model):
+            _output(leaf)
+    except PatentMTEBError:
+        raise
+    except Exception as error:
+        problem = f"the checkpoint {folder} is loaded but cannot read a text ({type(error).__name__}: {error})"
+        raise ModelError(f"{problem}. {_COMPARE}") from error
+
+
 def fastest(load_with: Callable[..., Any], precision: str | None = None) -> Any:
     """Load an encoder with the backend that encodes 64 texts fastest on this machine.
 
@@ -696,12 +792,16 @@ def load(
         raise ModelError(f"'{name}' is not an encoder. Remedy: leave out --backend and --attention")
     if precision in WEIGHTS[1:]:
         kwargs["model_kwargs"] = {**kwargs.get("model_kwargs", {}), "dtype": precision}
+    folder = Path(name).expanduser()
     try:
-        model = _loaded(meta, device=device, **kwargs)
+        with _load_reports() as reports:
+            model = _loaded(meta, device=device, **kwargs)
     except ModelError:
         raise
     except (Exception, SystemExit) as error:  # code of a checkpoint may call sys.exit
         remedy = "without a connection to the hub, give -m a local directory"
+        if folder.is_dir():
+            remedy = "compare its files with those of the original, or copy it again"
         if not (find_spec("torch") and find_spec("sentence_transformers")):
             remedy = "it needs torch and sentence-transformers; in a checkout, pip install -c constraints.txt ."
         raise ModelError(f"the model '{name}' cannot be loaded: {error}. Remedy: {remedy}") from error
@@ -710,6 +810,9 @@ def load(
     if not prompts and meta.name not in CHECKPOINTS:
         _drop_prompts(model)
         model.mteb_model_meta = with_settings(model.mteb_model_meta, **NO_PROMPTS)
+    if folder.is_dir():
+        _checked_output(model, str(folder))
+    _refuse_random_weights(model, reports, name)
     if prompts == PATENTMAP:
         model.mteb_model_meta = with_settings(model.mteb_model_meta, query_instruction=PATENTMAP)
     model = adjusted(note(model), max_tokens=max_tokens, layers=layers, input=input, autocast=precision == AUTOCAST)

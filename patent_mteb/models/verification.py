@@ -10,11 +10,11 @@ from typing import Any, Literal
 from huggingface_hub import snapshot_download
 
 from patent_mteb.errors import ModelError, did_you_mean
-from patent_mteb.files import read_json
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.loading import folder_facts
 from patent_mteb.models.prompts import TABLE_11
 from patent_mteb.models.registry import local_copy
+from patent_mteb.search.checkpoint_files import check_configuration, read_modules, read_settings
 from patent_mteb.store.resolve import role_prompts
 
 _POOLING = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
@@ -40,8 +40,9 @@ def verify(name: str) -> list[Fact]:
         raise ModelError(f"'{name}' is not registered{did_you_mean(name, CHECKPOINTS)}. Remedy: {remedy}")
     row = CHECKPOINTS[name]
     folder, commit = _files(name)
+    check_configuration(folder)
     facts = folder_facts(folder)
-    modules = [str(one.get("type", "")).rpartition(".")[2] for one in read_json(folder / "modules.json") or []]
+    modules = [one["type"].rpartition(".")[2] for one in read_modules(folder / "modules.json")]
     similarity = facts.get("similarity_fn_name")
     pairs: list[tuple[str, Any, Any]] = [
         ("commit", row.revision, commit),
@@ -76,9 +77,9 @@ def _files(name: str) -> tuple[Path, str | None]:
 
 
 def _pooling(folder: Path) -> str | None:
-    for module in read_json(folder / "modules.json") or []:
-        if str(module.get("type", "")).endswith("Pooling"):
-            settings = read_json(folder / str(module.get("path", "")) / "config.json") or {}
+    for module in read_modules(folder / "modules.json"):
+        if module["type"].endswith("Pooling"):
+            settings = read_settings(folder / module["path"] / "config.json")
             on = [mode for switch, mode in _POOLING.items() if settings.get(switch)]
             return str(settings["pooling_mode"]) if "pooling_mode" in settings else "+".join(on) or "another"
     return None
@@ -86,9 +87,10 @@ def _pooling(folder: Path) -> str | None:
 
 def _prompts(folder: Path) -> str | None:
     """``table11``, ``none`` or ``others`` with their roles; the patembed checkpoints nest theirs by task."""
-    settings = read_json(folder / "config_sentence_transformers.json")
-    if settings is None:
+    path = folder / "config_sentence_transformers.json"
+    if not path.is_file():
         return None
+    settings = read_settings(path)
     found = {text.strip() for text in _texts(settings.get("prompts") or {})} - {""}
     known = {side.strip() for prompt in TABLE_11.values() for side in (prompt.query, prompt.document)}
     others = f"others ({', '.join(role_prompts(settings.get('prompts') or {})) or 'for no role'})"

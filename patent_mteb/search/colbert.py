@@ -7,7 +7,6 @@ library would complete with untrained weights is refused.
 from __future__ import annotations
 
 import importlib.util
-import json
 import re
 import string
 from collections.abc import Iterable, Mapping
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision, local_name
+from patent_mteb.search.checkpoint_files import read_modules, read_settings
 from patent_mteb.store.resolve import ROLE_NAMES, role_prompts
 
 Backend = Literal["sentence-transformers", "pylate"]
@@ -43,6 +43,10 @@ class Checkpoint:
     vocabulary: int | None  # rows of the embedding table
 
 
+class OtherCheckpointError(ModelError):
+    """Not a checkpoint of a late-interaction model."""
+
+
 _LEADING_MARKER = re.compile(r"(\[[^\[\]\s]+\]|<[^<>\s]+>)\s*")
 
 
@@ -53,24 +57,22 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
     source = str(model)
     found: dict[str, str] = {}
 
-    def read(name: str) -> Any:
+    def path_of(name: str) -> Path:
         path = load_file_path(source, name, revision=revision)
-        if path is None:
-            return None
-        found[name] = path
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        if path is not None:
+            found[name] = path
+        return Path(path or Path(source) / name)
 
-    settings: dict[str, Any] = read("config_sentence_transformers.json") or {}
-    config: dict[str, Any] = read("config.json") or {}
-    modules: list[dict[str, str]] = read("modules.json") or []
-    backbone = config
-    if modules and modules[0].get("path"):
-        backbone = read(f"{modules[0]['path']}/config.json") or {}
+    settings = read_settings(path_of("config_sentence_transformers.json"))
+    config = backbone = read_settings(path_of("config.json"))
+    modules = read_modules(path_of("modules.json"))
+    if modules and modules[0]["path"]:
+        backbone = read_settings(path_of(f"{modules[0]['path']}/config.json"))
     if not found:
         remedy = (
             "give the directory of a checkpoint, or a name on the hub that is reachable or already in the local cache"
         )
-        raise ModelError(f"'{source}' has no config.json, so it is not a model. Remedy: {remedy}.")
+        raise OtherCheckpointError(f"'{source}' has no config.json, so it is not a model. Remedy: {remedy}.")
 
     saved_prompts: dict[str, Any] = settings.get("prompts") or {}
     stored = role_prompts(saved_prompts)
@@ -83,15 +85,16 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
         markers = [settings.get("query_prefix", "[Q] ") or "", settings.get("document_prefix", "[D] ") or ""]
         if not any(module.get("type", "").rpartition(".")[2] == "Dense" for module in modules):
             problem = f"'{source}' is marked as a ColBERT model but has no projection (no Dense module in modules.json)"
-            raise ModelError(f"{problem}: it would be given an untrained one. Remedy: use the complete checkpoint.")
+            message = f"{problem}: it would be given an untrained one. Remedy: use the complete checkpoint."
+            raise OtherCheckpointError(message)
     elif "HF_ColBERT" in (config.get("architectures") or []):
         kind = "stanford"
-        artifact: dict[str, Any] = read("artifact.metadata") or {}
+        artifact = read_settings(path_of("artifact.metadata"))
         defaults = {"query_token_id": "[unused0]", "doc_token_id": "[unused1]"}
         markers = [f"{artifact.get(name) or default} " for name, default in defaults.items()]
     else:
         what = settings.get("model_type") or ", ".join(config.get("architectures") or ["model without architecture"])
-        raise ModelError(
+        raise OtherCheckpointError(
             f"'{source}' is not a late-interaction checkpoint but a {what}: as one it would be given an untrained"
             " projection. Remedy: use it as an ordinary encoder, or give a checkpoint that PyLate, Stanford ColBERT or"
             " sentence-transformers' MultiVectorEncoder saved."
@@ -106,7 +109,7 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
         name, revision = source, revision or _commit(next(iter(found.values())))
     marker_of = dict(zip(ROLE_NAMES, markers, strict=True))
     prompts = {role: text.removeprefix(marker_of[role]) for role, text in stored.items()}
-    size = backbone.get("vocab_size")
+    size, skipped = backbone.get("vocab_size"), settings.get("skiplist_words")
     return Checkpoint(
         source=source,
         name=name,
@@ -116,8 +119,8 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
         document_marker=markers[1],
         prompts={role: text for role, text in prompts.items() if text},
         saved_prompts=saved_prompts,
-        skip_words=tuple(settings.get("skiplist_words", string.punctuation)),
-        vocabulary=size if isinstance(size, int) else None,
+        skip_words=tuple(string.punctuation if skipped is None else skipped),
+        vocabulary=size,
     )
 
 
@@ -129,10 +132,14 @@ def _commit(path: str) -> str:
 
 
 def is_late_interaction(model: str | Path) -> bool:
-    """Whether a directory or hub name is such a checkpoint; a ``SentenceTransformer`` would drop its projection."""
+    """Whether a directory or hub name is such a checkpoint; a ``SentenceTransformer`` would drop its projection.
+
+    Raises:
+        ModelError: a configuration file is corrupt.
+    """
     try:
         inspect_checkpoint(model)
-    except ModelError:
+    except OtherCheckpointError:
         return False
     return True
 
@@ -309,10 +316,11 @@ TokenEncoder = _PyLateEncoder | _SentenceTransformersEncoder
 def load_encoder(
     checkpoint: Checkpoint, overrides: Overrides, backend: Backend, device: str, revision: str | None
 ) -> TokenEncoder:
-    from safetensors import SafetensorError
-
     encoder = _PyLateEncoder if backend == "pylate" else _SentenceTransformersEncoder
     try:
         return encoder(checkpoint, overrides, device, revision)
-    except (KeyError, OSError, RuntimeError, SafetensorError, ValueError) as error:
-        raise ModelError(f"{backend} cannot load '{checkpoint.source}': {error}") from error
+    except ModelError:
+        raise
+    except Exception as error:  # transformers, safetensors and the two libraries each raise their own types
+        remedy = "compare its files with those of the original"
+        raise ModelError(f"{backend} cannot load '{checkpoint.source}' ({error}). Remedy: {remedy}") from error

@@ -167,7 +167,7 @@ _Model = TypeVar("_Model")
 _UNDECLARED: Any = SimpleNamespace(loader_kwargs={}, experiment_kwargs={}, max_tokens=None)
 
 
-def _network(model: Any) -> Any:
+def network_of(model: Any) -> Any:
     """The torch module inside a model, None if there is none. Does not import torch: without it, nothing is one."""
     if (torch := sys.modules.get("torch")) is None:
         return None
@@ -188,7 +188,7 @@ def _live(model: Any) -> list[tuple[Any, dict[str, Any]]]:
         wrapper |= {name: plain(prompts) for name, prompts in given.items() if prompts}
     if facts.core is not None:
         core |= {"prompts": _reachable_prompts(facts.core, wrapper), "similarity": facts.core["similarity"]}
-    network = _network(model)
+    network = network_of(model)
     if network is None:
         return [(model, wrapper)]
     core |= {f"{name}_digest": value for name, value in _digests(model, network).items()}
@@ -233,7 +233,7 @@ def _write(owner: Any, settings: dict[str, Any]) -> None:
 def _changes(model: Any) -> dict[str, Any]:
     """Settings of a single model that differ from its record, made now if missing."""
     changed: dict[str, Any] = {}
-    network = _network(model)
+    network = network_of(model)
     if network is not None and next(network.parameters(), None) is not None:
         import torch
 
@@ -433,7 +433,7 @@ _COMPUTED = ("device", "dtype", "max_tokens")
 def _leaf_facts(leaf: Any) -> dict[str, Any]:
     """Settings, device, number type and digests of a model; a digest is None without content, "" if unknown."""
     unloaded = getattr(leaf, "loaded", True) is False
-    facts, network = (leaf.facts(), None) if unloaded else (facts_of(leaf, leaf.mteb_model_meta), _network(leaf))
+    facts, network = (leaf.facts(), None) if unloaded else (facts_of(leaf, leaf.mteb_model_meta), network_of(leaf))
     known = {"settings": asdict(facts), "device": "", "dtype": "", "max_tokens": facts.max_tokens}
     weight = None if network is None else next(network.parameters(), None)
     if network is None or weight is None:

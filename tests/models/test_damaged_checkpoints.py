@@ -1,0 +1,155 @@
+"""Copies of small checkpoints with one corrupt or wrongly typed file, and with missing weights: each ends in one error
+that names the checkpoint or its file, with a remedy.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+import tiny_checkpoints
+import tiny_colbert
+from safetensors.numpy import load_file, save_file
+
+from patent_mteb.cli import main
+from patent_mteb.errors import ModelError
+from patent_mteb.models import load
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    root = tmp_path_factory.mktemp("originals")
+    tiny_checkpoints.checkpoint(root / "dense", 8, "mean", dense=6, layers=2)
+    tiny_colbert.write_checkpoint(root / "pylate", "pylate")
+    tiny_colbert.write_checkpoint(root / "stanford", "stanford")
+    tiny_checkpoints.write_cross_encoder(root / "cross-encoder")
+    return root
+
+
+@pytest.fixture
+def damaged(originals, tmp_path):
+    """Returns a copy with other bytes, another JSON document, or other values of keys in a file."""
+
+    def change(kind, file, content=None, **values):
+        folder = shutil.copytree(originals / kind, tmp_path / kind)
+        path = folder / file
+        if values:
+            content = {**json.loads(path.read_text("utf-8")), **values}
+        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+        return folder
+
+    return change
+
+
+def refused(folder, match):
+    with pytest.raises(ModelError, match=match) as caught:
+        load(str(folder), device="cpu")
+    assert str(folder) in str(caught.value) and "Remedy: " in str(caught.value)
+
+
+CORRUPT = [
+    (b"", "malformed JSON"),
+    (b'{"a": ', "malformed JSON"),
+    (b"[" * 100_000, "nested too deeply"),
+    (b"\xff\xfe{\x00", "cannot be read"),
+    (b'{"a": "\\ud800"}', "half of a surrogate pair"),
+    (b"version https://git-lfs.github.com/spec/v1\n", "malformed JSON"),
+    (b'"x"', "instead of"),
+    (b"7", "instead of"),
+    (b"NaN", "instead of"),
+]
+FILES = ["config.json", "config_sentence_transformers.json", "modules.json"]
+
+
+@pytest.mark.parametrize("file", [*FILES, "sentence_bert_config.json", "1_Pooling/config.json"])
+@pytest.mark.parametrize(("content", "said"), CORRUPT, ids=range(len(CORRUPT)))
+def test_a_corrupt_file_of_a_dense_checkpoint_is_named(damaged, file, content, said):
+    refused(damaged("dense", file, content), f"{file}.*{said}")
+
+
+@pytest.mark.parametrize("file", ["config.json", "config_sentence_transformers.json", "modules.json"])
+@pytest.mark.parametrize("content", [None, "x", 1.5, ["a"], {"a": None}, [None], [{"type": 1}], [{"type": "a.B"}]])
+def test_another_json_document_in_a_file_is_refused(damaged, file, content):
+    refused(damaged("pylate", file, content), "Remedy")
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "values"),
+    [
+        ("dense", "sentence_bert_config.json", {"max_seq_length": "512"}),
+        ("dense", "sentence_bert_config.json", {"max_seq_length": 0}),
+        ("dense", "sentence_bert_config.json", {"max_seq_length": True}),
+        ("dense", "config.json", {"hidden_size": [8]}),
+        ("dense", "config.json", {"num_hidden_layers": 10**12}),
+        ("dense", "config.json", {"vocab_size": 10**12}),
+        ("dense", "config.json", {"architectures": 1.5}),
+        ("dense", "config.json", {"num_attention_heads": -1}),
+        ("dense", "config_sentence_transformers.json", {"prompts": ["a"]}),
+        ("dense", "config_sentence_transformers.json", {"similarity_fn_name": {}}),
+        ("dense", "2_Dense/config.json", {"out_features": "6"}),
+        ("cross-encoder", "config.json", {"label2id": ["LABEL_0"]}),
+        ("pylate", "config_sentence_transformers.json", {"skiplist_words": [1]}),
+        ("pylate", "config_sentence_transformers.json", {"query_prefix": 3}),
+        ("pylate", "config_sentence_transformers.json", {"query_length": "32"}),
+        ("stanford", "artifact.metadata", {"query_token_id": 1}),
+        ("stanford", "artifact.metadata", {"doc_maxlen": -1}),
+    ],
+    ids=str,
+)
+def test_a_value_of_another_type_is_named_with_its_file(damaged, kind, file, values):
+    refused(damaged(kind, file, **values), f"{file}: '{next(iter(values))}' is ")
+
+
+def test_a_model_that_is_loaded_but_cannot_read_a_text_is_refused_at_the_start(damaged):
+    refused(damaged("dense", "2_Dense/config.json", module_input_name="x"), "loaded but cannot read a text")
+
+
+def test_a_module_outside_the_checkpoint_is_refused(damaged):
+    outside = [{"idx": 0, "name": "0", "path": "../other", "type": "sentence_transformers.models.Transformer"}]
+    refused(damaged("dense", "modules.json", outside), "outside the checkpoint")
+
+
+@pytest.mark.parametrize("kind", ["dense", "pylate", "cross-encoder"])
+@pytest.mark.parametrize("content", [b"", b"\0" * 200, b"version https://git-lfs.github.com/spec/v1\n"])
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json"])
+def test_corrupt_weights_and_tokenizers_are_refused(damaged, kind, file, content):
+    refused(damaged(kind, file, content), "Remedy")
+
+
+@pytest.mark.parametrize(
+    ("kind", "missing"),
+    [
+        ("dense", "encoder.layer.1."),
+        ("dense", "embeddings.LayerNorm"),
+        ("dense", "attention.self.query"),
+        ("dense", "layer.0.output.dense.bias"),
+        ("pylate", "encoder.layer.0."),
+        ("cross-encoder", "classifier"),
+    ],
+)
+def test_missing_weights_that_an_output_depends_on_are_refused(originals, tmp_path, kind, missing):
+    """transformers initialises them at random and says so in a table only."""
+    folder = shutil.copytree(originals / kind, tmp_path / kind)
+    weights = load_file(folder / "model.safetensors")
+    kept = {name: weight for name, weight in weights.items() if missing not in name}
+    assert len(kept) < len(weights)
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    refused(folder, r"has no weights for .*initialised at\s+random")
+
+
+def test_missing_weights_of_a_pooler_change_nothing(originals, tmp_path):
+    folder = shutil.copytree(originals / "dense", tmp_path / "dense")
+    weights = load_file(folder / "model.safetensors")
+    kept = {name: weight for name, weight in weights.items() if "pooler" not in name}
+    assert len(kept) < len(weights)
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    before, after = (load(str(one), device="cpu").model.encode(["a pump"]) for one in (originals / "dense", folder))
+    assert (before == after).all()
+
+
+def test_the_command_line_says_it_in_one_line(damaged, capsys):
+    folder = damaged("dense", "config.json", hidden_size=[8])
+    assert main(["run", "-t", "PatenTEBEffect2Substance.sample", "-m", str(folder)]) != 0
+    said = capsys.readouterr().err
+    assert "config.json: 'hidden_size' is [8]" in said and "Traceback" not in said
