@@ -142,11 +142,19 @@ def is_code(text: str) -> bool:
         return False
 
 
+_FILLED_GROUP = re.compile(r"\b[A-HY]\d\d[A-Z]0(?!000)\d{3}\d{2,}\b")
+_FULL_GROUP = re.compile(r"\b([A-HY]\d\d[A-Z]2\d{3})(\d{2,3})\b")
+"""A group of four digits among those that Derwent fills with zeros: ``H04M225012``. Alone it may be ``H04M22/5012``."""
+
+
 def read_codes(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the distinct codes of some fields, each of which may have several, in normal form.
 
     Text that is not a code stays as written, so that :func:`is_code` tells what to count.
     """
+    texts = list(texts)
+    if any(map(_FILLED_GROUP.search, texts)):
+        texts = [_FULL_GROUP.sub(r"\1/\2", text) for text in texts]
     return tuple(dict.fromkeys(code for text in texts for code in _codes_in(text)))
 
 

@@ -207,8 +207,8 @@ class Kind(enum.Enum):
 class Typed:
     """The kind of the values of a column, what they are in words, and the separators of lists.
 
-    ``filled`` is the share of rows with a value, ``without_office`` says that they begin with a digit. Prose has
-    sentences, which addresses and references do not.
+    ``filled`` is the share of rows with a value, ``without_office`` says that they begin with a digit, and ``office``
+    is then the one that they may be of. Prose has sentences, which addresses and references do not.
     """
 
     kind: Kind
@@ -216,6 +216,7 @@ class Typed:
     separators: tuple[str, ...] = ()
     filled: float = 1.0
     without_office: bool = False
+    office: str = ""
     is_prose: bool = False
 
 
@@ -347,6 +348,8 @@ _WITH_OTHERS = ("title", "abstract", "claims")
 _CLASSES = ("ipc", "cpc")  # may have a column of main and one of further classes
 _NUMBERS = ("publication_number", "application_number")  # what a column of offices completes
 _SAMPLE = 200
+_HANGUL = re.compile(r"[\uac00-\ud7af]")
+_KOREAN = re.compile(r"[12]0-?\d{4}-?\d{7}|[12]0-?\d{7}(?:-?\d{4})?")
 _CJK = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _CONTINUED = {"abstract", "claims", "description"}
 _REPEATED = re.compile(r" \(column \d+\)$")
@@ -604,7 +607,9 @@ def types_of(sheet: Sheet) -> dict[str, Typed]:
     for name in sheet.columns:
         values = [row[name] for row in sample if text_of(row.get(name)) not in empty]
         digits = bool(values) and _most(values, lambda value: text_of(value)[:1].isdigit())
-        types[name] = replace(kind_of(values), filled=len(values) / max(len(sample), 1), without_office=digits)
+        office = _office_in(name, values) if digits else ""
+        filled = len(values) / max(len(sample), 1)
+        types[name] = replace(kind_of(values), filled=filled, without_office=digits, office=office)
     return types
 
 
@@ -686,6 +691,8 @@ def _adds(one: _Field, column: str, first: str, scores: Mapping[tuple[str, _Fiel
         return by_name >= 4.0 and not weak and same and kind is not Kind.COUNT and kind not in one.unfit
     if one.section in ("citations", "forward"):
         return one.name != "category" and scores[column, one] > 0 and kind is Kind.NUMBERS
+    if one.name == "publication_date":  # a grant may have the date of its registration only
+        return scores[column, one] > 0 and kind is Kind.DATE and guess.typed[first].filled < 1
     if one.name in _CLASSES:
         says = [_meanings(name)[0].concepts for name in (first, column)]
         apart = "first" in says[0] or "further" in says[1]
@@ -695,10 +702,16 @@ def _adds(one: _Field, column: str, first: str, scores: Mapping[tuple[str, _Fiel
     return False
 
 
-def _office_in(column: str) -> str:
-    """The office that the name of a column says, such as ``US Patent Number`` or ``pgpub_id``; empty for none."""
+def _office_in(column: str, values: Sequence[Any]) -> str:
+    """The office of numbers without one: that in the name of their column, such as ``US Patent Number``, or Korea.
+
+    Korea is that of numbers in its form under a Korean name: thirteen digits are a number of Brazil, too.
+    """
     words = re.findall(r"[^\W_]+", column.casefold())
-    return next((office for office, names in _OFFICE_WORDS.items() for word in words if word in names), "")
+    if office := next((office for office, names in _OFFICE_WORDS.items() for word in words if word in names), ""):
+        return office
+    is_korean = _HANGUL.search(column) and _most(values, lambda value: bool(_KOREAN.fullmatch(text_of(value))))
+    return "KR" if is_korean else ""
 
 
 def _continue(columns: Sequence[str], guess: _Guess) -> None:
@@ -826,11 +839,10 @@ def _written(ours: str, theirs: Sequence[str], guess: _Guess) -> str:
     if separators and ours in _SEPARATED:
         settings["separator"] = _quoted(separators if len(separators) > 1 else separators[0])
     office = guess.of("country")
-    named = _office_in(theirs[0])
     numbers = [name for one in _NUMBERS for name in [guess.of(one)] if name]
     if office and ours in _NUMBERS and any(guess.typed[name].without_office for name in numbers):
         settings["office_column"] = _quoted(office)
-    elif named and ours in _NUMBERS and guess.typed[theirs[0]].without_office:
+    elif ours in _NUMBERS and (named := guess.typed[theirs[0]].office):
         settings["office"] = _quoted(named)
     if settings.keys() == {"column"}:
         return settings["column"]

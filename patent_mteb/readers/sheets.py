@@ -25,7 +25,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
+from typing import IO, Any, TypeGuard, TypeVar
 
 from patent_mteb.errors import DataError, readable
 from patent_mteb.files import load_json, open_binary, parquet_schema, read_rows, text_lines
@@ -645,19 +645,43 @@ def _lines_of(path: Path, sheet: str, form: str, mark: str) -> Iterator[Cells]:
 @contextlib.contextmanager
 def _book(path: Path, form: str, data_only: bool = True) -> Iterator[Any]:
     """Open a workbook: ``.xlsx`` row by row with openpyxl, ``.xls``, ``.xlsb`` and ``.ods`` with calamine."""
-    from openpyxl import load_workbook
     from python_calamine import CalamineError, CalamineWorkbook
 
     with readable(path), path.open("rb") as stream:
         try:
             if form == "xlsx":
-                yield load_workbook(stream, read_only=True, data_only=data_only)
+                yield _openpyxl_book(stream, data_only)
             else:
                 yield CalamineWorkbook.from_filelike(stream)
         except (*_BROKEN_BOOK, CalamineError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             what = "an old workbook (.xls) that is not readable" if form == "xls" else "not a readable workbook"
             raise DataError(f"{what} ({reason})", path=path, remedy="save it again as .xlsx") from error
+
+
+def _openpyxl_book(stream: IO[bytes], data_only: bool) -> Any:
+    from openpyxl import load_workbook
+
+    try:
+        return load_workbook(stream, read_only=True, data_only=data_only)
+    except ValueError as error:
+        if "stylesheet" not in str(error):
+            raise
+    return load_workbook(_with_valid_colours(stream), read_only=True, data_only=data_only)
+
+
+_INVALID_COLOUR = re.compile(rb'\brgb="(?![0-9A-Fa-f]{6}(?:[0-9A-Fa-f]{2})?")[^"]*"')
+
+
+def _with_valid_colours(stream: IO[bytes]) -> IO[bytes]:
+    """Copy a workbook with black for colours such as ``-1000000f`` (KIPRIS), because of which openpyxl refuses it."""
+    copy = io.BytesIO()
+    with zipfile.ZipFile(stream) as archive, zipfile.ZipFile(copy, "w") as out:
+        for part in archive.infolist():
+            content = archive.read(part)
+            is_style = part.filename == "xl/styles.xml"
+            out.writestr(part, _INVALID_COLOUR.sub(b'rgb="FF000000"', content) if is_style else content)
+    return copy
 
 
 def _rows(lines: Iterable[Cells], header: Sequence[str], last: int | None, where: str) -> Iterator[tuple[str, Row]]:

@@ -469,18 +469,19 @@ def listed(value: Any, separators: Sequence[str] = ()) -> list[str]:
 
 
 _COUNTRY = re.compile(r"\s*[\[(]\s*([A-Z]{2})\s*[\])]$")
+_ADDRESS = re.compile(r"\s*\([^()]*(?:\.\.\.|…|\*)[^()]*\)$")  # KIPRIS: 홍길동(서울특별시 중구...), with * for digits
 _BEHIND_NAME = frozenset(CODES["behind_a_name"].split())
 
 
 def names_of(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct names of a list, without countries behind them.
+    """Return the distinct names of a list, without countries and masked addresses behind them.
 
     A text that is only a legal form or a degree belongs to the name before it (``Acme Co., Ltd.``, split at commas).
     """
     names: list[str] = []
     for text in texts:
         country = _COUNTRY.search(text)
-        name = text[: country.start()] if country and country[1] in OFFICES else text
+        name = text[: country.start()] if country and country[1] in OFFICES else _ADDRESS.sub("", text)
         if names and "".join(filter(str.isalnum, name.casefold())) in _BEHIND_NAME:
             names[-1] += f", {name}"
         elif name:

@@ -2,12 +2,17 @@
 
 import csv
 import datetime as dt
+import io
 import json
+import zipfile
 
+import openpyxl
 import pytest
+from openpyxl.styles import Font
 
 from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import recognise
+from patent_mteb.readers.sheets import open_sheet
 from patent_mteb.readers.tables import preview
 
 DAY = dt.date
@@ -268,3 +273,84 @@ def test_auspat_has_the_number_of_the_application(tmp_path):
         tmp_path, header, ["2024227540", "2024227540", "Tool", "2024-10-22", "2018-01-19", "LEE, Ann; RAY, Bo"]
     )
     assert (patent.publication_number, patent.inventors) == ("AU2024227540", ("LEE, Ann", "RAY, Bo"))
+
+
+KIPRIS = [
+    ["한국특허정보원"],
+    ["검색식 : IPC=[G06V10/00]"],
+    [
+        "순번",
+        "발명의명칭(영문)",
+        "IPC분류",
+        "출원번호",
+        "출원일자",
+        "출원인",
+        "등록번호",
+        "등록일자",
+        "공개번호",
+        "공개일자",
+        "발명자",
+    ],
+    [
+        *("1", "Pump", "G06V 10/40(2022.01)|G06T 7/00(2017.01)", "1020120148449", "2012.12.18"),
+        *("펌프주식회사(경기도 수원시 영통구...)", "1020419840000", "2019.11.01", "1020140079012", "2014.06.26"),
+        "홍길동(서울특별시 서초구...)|김철수(일본 요코하마시 *-* 연구소)",
+    ],
+    [
+        "2",
+        "Valve",
+        "H02S 50/00(2014.01)",
+        "1020230135709",
+        "2023.10.12",
+        "밸브주식회사",
+        "1026230870000",
+        "2024.01.04",
+        "",
+        "",
+        "",
+    ],
+]
+
+
+def test_numbers_of_kipris_are_korean_and_its_names_without_addresses(tmp_path):
+    (pump, valve), _ = table(tmp_path, *KIPRIS)
+    assert (pump.publication_number, valve.publication_number) == ("KR20140079012", "KR102623087")
+    assert (pump.application_number, pump.ipc) == ("KR20120148449", ("G06V10/40", "G06T7/00"))
+    assert (pump.applicants, pump.inventors) == (("펌프주식회사",), ("홍길동", "김철수"))
+    assert (pump.publication_date, valve.publication_date) == (DAY(2014, 6, 26), DAY(2024, 1, 4))
+    assert ("KR102041984", "member") in related(tmp_path / "export.csv")
+
+
+def test_a_workbook_with_an_invalid_colour_is_read(tmp_path):
+    book, content = openpyxl.Workbook(), io.BytesIO()
+    book.active.append(["Publication Number", "Title", "Publication Date"])
+    book.active.append(["US9000001B2", "Pump", dt.datetime(2015, 4, 7)])
+    book.active["A1"].font = Font(color="FF123456")
+    book.save(content)
+    with zipfile.ZipFile(content) as old, zipfile.ZipFile(tmp_path / "kipris.xlsx", "w") as new:
+        for part in old.infolist():
+            new.writestr(part, old.read(part).replace(b'rgb="FF123456"', b'rgb="-1000000f"'))
+    with pytest.raises(ValueError, match="stylesheet"):
+        openpyxl.load_workbook(tmp_path / "kipris.xlsx")
+    ((_, row),) = open_sheet(tmp_path / "kipris.xlsx").rows
+    assert row["Publication Date"] == dt.datetime(2015, 4, 7)
+
+
+def test_a_full_group_among_groups_filled_with_zeros_is_a_group(tmp_path):
+    classes = "H04W00520254 | H04M225012 | Y02D007000"
+    ((patent,), _) = table(tmp_path, ["Publication Number", "CPC - Current - DWPI"], ["US9000001B2", classes])
+    assert patent.cpc == ("H04W52/0254", "H04M2250/12", "Y02D70/00")
+
+
+def test_the_keys_of_lens_are_priorities(tmp_path):
+    rows = [
+        {
+            "displayKey": "WO 2008/080153 A2",
+            "title": "Pump",
+            "publicationDate": "2008-07-03",
+            "priorityFilingKeysActive": ["US 87165806 P 20061222"],
+        }
+    ]
+    ((patent,), _) = items(tmp_path / "lens.json", json.dumps(rows))
+    assert patent.publication_number == "WO2008080153A2"
+    assert ("US2006871658", "priority") in related(tmp_path / "lens.json")
