@@ -295,7 +295,8 @@ def kind_of(values: Sequence[Any]) -> Typed:
         if (found := _separators(texts, is_one)) is not None:
             if kind is Kind.CLASSES and any(map(_CPC.search, texts)):
                 what = "CPC codes"
-            return Typed(kind, f"lists of {what}" if found else f"{what}, {each}", found)
+            is_list = found or (kind is Kind.CLASSES and any(len(read_codes([text])) > 1 for text in texts))
+            return Typed(kind, f"lists of {what}" if is_list else f"{what}, {each}", found)
     if _most(texts, lambda text: len(text) <= _LONG and len(dates_within(text)) > 0):
         return Typed(Kind.DATED, "texts with dates")
     if _most(texts, lambda text: len(text) <= _LONGEST_CATEGORY and is_category(text)):
