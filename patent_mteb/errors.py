@@ -61,6 +61,10 @@ class NotThereError(DataError):
     """An optional part of a data set that is missing: only the tasks that read it are unavailable."""
 
 
+class SettingError(DataError, ValueError):
+    """A setting of a model or a search that is not a number of its range."""
+
+
 class ModelError(PatentMTEBError):
     """A model that cannot be loaded, or cannot do a task."""
 

@@ -17,6 +17,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import math
 import os
 import re
 import time
@@ -26,9 +27,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pyarrow import ArrowException
 
-from patent_mteb.errors import DataError, ModelError
+from patent_mteb.errors import DataError, ModelError, SettingError
 from patent_mteb.files import cache_root, read_json, rows_hash, write_text
 
 if TYPE_CHECKING:
@@ -170,6 +172,25 @@ def content_hash(folder: Path, length: int = 12, ignored: Sequence[str] = ()) ->
         remedy = "correct its permissions, or remove it"
         raise DataError(f"a file cannot be read ({error})", path=error.filename or folder, remedy=remedy) from error
     return found[:length]
+
+
+def number(name: str, value: Any, most: float) -> float:
+    """Return a setting that enters scores: from 0 to ``most``, and not -0.0, which would make scores negative."""
+    found = math.nan
+    if not isinstance(value, bool | str):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            found = float(value)
+    if not 0 <= found <= most:  # NaN is in no range
+        problem = f"{name} is a number from 0 to {most:,.0f}, not {value!r}"
+        raise SettingError(problem, remedy="give such a number")
+    return found + 0.0
+
+
+def count(name: str, value: Any) -> int:
+    """Return a setting that is a number of documents or tokens: a whole number from 1 to 2**53."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= 2**53:
+        raise SettingError(f"{name} is a whole number from 1, not {value!r}", remedy="give such a number")
+    return int(value)
 
 
 _LABEL_LENGTH = 120

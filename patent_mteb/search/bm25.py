@@ -36,6 +36,7 @@ from datasets import Dataset
 from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
+from patent_mteb.identity import number
 from patent_mteb.memory import portion
 from patent_mteb.patents.on_disk import in_memory_up_to
 from patent_mteb.search.analysers import (
@@ -140,6 +141,7 @@ def _weighted(counts: Sequence[Any], idf: NDArray[np.float32], saturation: NDArr
 
 
 TOKEN_PATTERN = r"\w\w+"  # finds the same tokens as the library's ``(?u)\b\w\w+\b``, but faster
+_MOST_K1 = 1e6  # far above any use, and far below the largest number of single precision
 _QUERIES_AT_ONCE = 32
 _DOCUMENTS_AT_ONCE = 2048
 _CHARACTERS_AT_ONCE = 1 << 24
@@ -155,8 +157,10 @@ class BM25Settings:
     token_pattern: str = TOKEN_PATTERN  # applied to the lower-cased text; or "bigrams", see analysers.terms_of
 
     def __post_init__(self) -> None:
-        if self.k1 < 0 or not 0 <= self.b <= 1:
-            raise ValueError(f"BM25 needs k1 >= 0 and 0 <= b <= 1, not k1 = {self.k1} and b = {self.b}")
+        for name, most in (("k1", _MOST_K1), ("b", 1)):
+            checked, given = number(f"{name} of BM25", getattr(self, name), most), getattr(self, name)
+            if type(given) is not int:  # a whole number keeps the form in which it is part of the identity
+                object.__setattr__(self, name, checked)
 
 
 _LISTS = {

@@ -27,7 +27,7 @@ from mteb.models import MTEBModels
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
-from patent_mteb.identity import compose_meta
+from patent_mteb.identity import compose_meta, count, number
 from patent_mteb.metrics.measures import JudgedRanks, Judgements, QueryScores, ranks_of
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.cache import Cached, RunCache
@@ -37,13 +37,6 @@ from patent_mteb.search.vectors import slices_of
 
 MOST = 1e6
 """Largest k of RRF. Scores are single precision: above k + rank = 2**23, those of neighbouring ranks are equal."""
-
-
-def number(name: str, value: float, most: float) -> float:
-    """Return a setting that enters scores: from 0 to ``most``, and not -0.0, which would make scores negative."""
-    if not 0 <= value <= most:  # NaN is in no range
-        raise ValueError(f"{name} is a number from 0 to {most:,.0f}, not {value}")
-    return float(value) + 0.0
 
 
 @dataclass(frozen=True)
@@ -248,10 +241,8 @@ class Hybrid(ArraySearch):
         k: float | None = None,
         depth: int = 1000,
     ) -> None:
-        if depth < 1:
-            raise ValueError(f"depth is a number of documents, not {depth}")
         self.fusion = _setting(method, alpha, k)
-        self.depth = depth
+        self.depth = count("depth", depth)
         self._systems = (engine(first), engine(second))
         parts, settings = [first.mteb_model_meta, second.mteb_model_meta], {**self.fusion.settings, "depth": depth}
         self.mteb_model_meta = compose_meta("hybrid", parts, settings, tag=self.fusion.tag)
@@ -331,7 +322,7 @@ def _counted(pair: Matched, settings: Sequence[Fusion], judged: Judgements, top_
     found = np.flatnonzero(place >= 0)
     query, document, place = judged.query[found], judged.document[found], place[found]
     ranks = np.zeros((len(settings), len(judged.query)), np.int64)
-    for number, setting in enumerate(settings):
+    for row, setting in enumerate(settings):
         fused = pair.scores(setting)(slice(None)).astype(np.float32)
         own = fused[query, place]
         ordered = _by_row(np.sort(fused, axis=1), np.arange(len(fused))[:, None]).ravel()
@@ -340,7 +331,7 @@ def _counted(pair: Matched, settings: Sequence[Fusion], judged: Judgements, top_
         tied = np.flatnonzero(not_higher - lower > 1)
         level = fused[query[tied]] == own[tied, None]
         above[tied] += (level & (pair.docs[query[tied]] < document[tied, None])).sum(axis=1)
-        ranks[number, found] = np.where(above < top_k, above + 1, 0)
+        ranks[row, found] = np.where(above < top_k, above + 1, 0)
     return ranks
 
 

@@ -29,7 +29,7 @@ from mteb.types import PromptType
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
-from patent_mteb.identity import compose_meta, digest
+from patent_mteb.identity import compose_meta, count, digest
 from patent_mteb.patents.corpus import text_column, text_dataset
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.scripts import MARKS, UNSPACED
@@ -128,9 +128,8 @@ class TokenWindows:
     tokenizer: Tokenizer = field(default_factory=WordTokenizer)
 
     def __post_init__(self) -> None:
-        if self.tokens < 1:
-            raise ValueError(f"a window holds at least one token, not {self.tokens}")
-        if self.stride is not None and not 1 <= self.stride <= self.tokens:
+        object.__setattr__(self, "tokens", count("the length of a window", self.tokens))
+        if self.stride is not None and not count("the stride of a window", self.stride) <= self.tokens:
             allowed = f"the stride of windows of {self.tokens} tokens is 1 to {self.tokens}"
             raise ValueError(f"{allowed}, not {self.stride}: text would be skipped")
 

@@ -19,7 +19,7 @@ from datasets import Dataset
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import DataError
-from patent_mteb.identity import compose_meta
+from patent_mteb.identity import compose_meta, count, number
 from patent_mteb.search import fusion, trec
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.run import Run, TopK
@@ -34,7 +34,7 @@ class Weighted:
     weights: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", tuple(fusion.number("a weight", one, fusion.MOST) for one in self.weights))
+        object.__setattr__(self, "weights", tuple(number("a weight", one, fusion.MOST) for one in self.weights))
         if not sum(self.weights):
             raise ValueError(f"weights must not be all 0, got {self.weights}")
 
@@ -189,9 +189,7 @@ class FusedRuns(ArraySearch):
     cuts_documents = True
 
     def __init__(self, runs: Sequence[StoredRun], setting: AnyFusion, depth: int = 1000) -> None:
-        if depth < 1:
-            raise DataError(f"depth is a number of documents, not {depth}", remedy="give a positive number")
-        self.runs, self.setting, self.depth = list(runs), setting, depth
+        self.runs, self.setting, self.depth = list(runs), setting, count("depth", depth)
         parts = [run.mteb_model_meta for run in self.runs]
         self.mteb_model_meta = compose_meta("fused", parts, {**setting.settings, "depth": depth}, tag=setting.tag)
 

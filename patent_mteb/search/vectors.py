@@ -63,15 +63,23 @@ def joined(chunks: list[Any], kind: str, places: NDArray[np.int64] | None = None
     return joined
 
 
+_SHORTEST = 1e-12
+"""The length that torch's ``normalize`` divides by where a vector is shorter, so that its cosines are too small."""
+_TOO_SHORT = f"vectors that are not zero, but shorter than {_SHORTEST:g}, which have no cosine in single precision,"
+
+
 def checked_vectors(vectors: Any, count: int, blame: str, *, refuse_equal: bool = False) -> Any:
     """The vectors of ``count`` texts as a matrix, without gradient."""
     vectors = as_matrix(vectors, count, blame)
     with np.errstate(over="ignore"):
-        finite = [as_tensor(part).norm(dim=1).isfinite().numpy() for part in parts(vectors)]
-    broken = np.flatnonzero(~np.concatenate([np.ones(0, bool), *finite]))
-    if len(broken):
-        which = f"{len(broken)} of {count} texts, the first is text {broken[0] + 1}"
-        raise ModelError(f"{blame} gave NaN or infinite vectors for {which}")
+        norms = [as_tensor(part).norm(dim=1).numpy() for part in parts(vectors)]
+    lengths = np.concatenate([np.ones(0, np.float32), *norms])
+    short = np.flatnonzero(lengths < _SHORTEST)
+    short = short[[bool((vectors[row] != 0).any()) for row in short]]  # a vector of zeros is one
+    for what, rows in (("NaN or infinite vectors", np.flatnonzero(~np.isfinite(lengths))), (_TOO_SHORT, short)):
+        if len(rows):
+            which = f"{len(rows)} of {count} texts, the first is text {rows[0] + 1}"
+            raise ModelError(f"{blame} gave {what} for {which}")
     if count > 1 and all(bool((part == vectors[0]).all()) for part in parts(vectors)):
         problem = f"{blame} gave the same vector for all {count} texts"
         if refuse_equal:

@@ -128,6 +128,8 @@ def _array(vectors: Any) -> Any:
 
         return torch.stack(tuple(vectors))
     found = np.asarray(vectors)
+    if found.dtype.kind == "f" and found.dtype.itemsize > 8:  # torch has no longdouble
+        return found.astype(np.float64)
     return found.astype(np.float32) if found.dtype.kind in "bO" else found
 
 

@@ -43,7 +43,7 @@ def test_options(runs, capsys):
     for words, message in (
         (["--alpha", "2"], "alpha is a number from 0 to 1, not 2.0"),
         (["--weights", "1", "2", "3"], "3 weights for 2 runs"),
-        (["--depth", "0"], "depth is a number of documents"),
+        (["--depth", "0"], "depth is a whole number from 1, not 0"),
     ):
         assert cli.main(["runs", "fuse", *runs, "-t", TASKS[0], *words, "-v", "0"]) == 2
         assert message in " ".join(capsys.readouterr().err.split())

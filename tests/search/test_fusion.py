@@ -9,7 +9,7 @@ from mteb.models.model_meta import ModelMeta
 from search_calls import METADATA, corpus_of, left_out, ranking, run_of
 from small_data import HashEncoder
 
-from patent_mteb.errors import ModelError
+from patent_mteb.errors import ModelError, SettingError
 from patent_mteb.identity import compose_meta
 from patent_mteb.search.bm25 import bm25
 from patent_mteb.search.cache import Cached, RunCache
@@ -43,6 +43,57 @@ class Fixed:
             ]
             results[query] = {document: score for score, document in sorted(kept, reverse=True)[:top_k]}
         return results
+
+
+ODD = [
+    math.nan,
+    math.inf,
+    -math.inf,
+    -1,
+    "1",
+    None,
+    True,
+    [1],
+    10**400,
+    1e308,
+    np.float32("nan"),
+    np.array([0.5, 1]),
+    1j,
+]
+MADE_OF = {
+    "k of reciprocal rank fusion": RRF,
+    "alpha": Linear,
+    "a weight": lambda value: Weighted((value, 0.5)),
+    "k1 of BM25": lambda value: bm25(k1=value),
+    "b of BM25": lambda value: bm25(b=value),
+    "depth": lambda value: Hybrid(bm25(), bm25("dapfam"), depth=value),
+    "the length of a window": TokenWindows,
+    "the stride of a window": lambda value: TokenWindows(8, value),
+}
+
+
+@pytest.mark.parametrize("name", MADE_OF)
+@pytest.mark.parametrize("value", ODD, ids=lambda value: repr(value)[:20])
+def test_a_setting_that_is_not_a_number_of_its_range_is_refused_by_name(name, value):
+    if value is None and "stride" in name:
+        pytest.skip("windows without overlap")
+    with pytest.raises(SettingError, match=f"^{name} is a (whole )?number from [01].*, not "):
+        MADE_OF[name](value)
+
+
+@pytest.mark.parametrize("name", ["depth", "the length of a window", "the stride of a window"])
+@pytest.mark.parametrize("value", [0, 2.5, -0.0, np.float64(3)])
+def test_a_count_is_a_whole_number(name, value):
+    with pytest.raises(SettingError, match=f"^{name} is a whole number from 1, not "):
+        MADE_OF[name](value)
+
+
+def test_equal_settings_have_one_identity():
+    pairs = [(-0.0, 0.0), (np.float32(0.5), 0.5), (np.array(0.5), 0.5)]
+    for value, plain in pairs:
+        one, other = (bm25(k1=setting, b=setting).mteb_model_meta for setting in (value, plain))
+        assert one.experiment_name == other.experiment_name
+    assert bm25(k1=2).mteb_model_meta.experiment_kwargs["k1"] == 2, "as in the results so far"
 
 
 def naive(first, second, setting):

@@ -319,7 +319,7 @@ def test_identity_holds_every_setting():
 def test_bad_settings_are_refused():
     encoder = Encoder()
     for call, message in [
-        (lambda: hashed(0), "at least one token"),
+        (lambda: hashed(0), "the length of a window is a whole number from 1, not 0"),
         (lambda: hashed(4, stride=5), "text would be skipped"),
         (lambda: hashed(4, "best"), "maxP, avg_top3"),
         (lambda: Passages(encoder, 4, splitter=TokenWindows(4)), "not both"),

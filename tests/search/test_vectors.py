@@ -50,6 +50,21 @@ def test_one_row_that_has_no_length(value, row):
             checked_vectors(form(broken), 9000, "m")
 
 
+@pytest.mark.parametrize("scale", [1e-13, 1e-30, 1e-44, 1e-200])
+def test_vectors_too_short_for_a_cosine_are_refused_and_zeros_are_not(scale):
+    """torch divides by 1e-12 at least: such vectors would be ordered by their length, or have no order."""
+    given = np.array([[1.0, 2.0], [0.0, -0.0], [3.0, 1.0]]) * np.array([[1.0], [1.0], [scale]])
+    with pytest.raises(
+        ModelError, match=r"shorter than 1e-12, which have no cosine .* 1 of 3 texts, the first is text 3"
+    ):
+        checked_vectors(given, 3, "m")
+    assert len(checked_vectors(given[:2], 2, "m")) == 2
+
+
+def test_numbers_of_more_than_double_precision_are_read():
+    assert checked_vectors(SOUND.astype(np.longdouble), 9000, "m").dtype == np.float64
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
