@@ -88,6 +88,8 @@ _CLASSES = {"ipc", "cpc"}
 _NAMES = {"inventors", "applicants"}
 _TEXTS = ("title", "abstract", "claims", "description")
 _UNREADABLE = "a number cannot be read: stored as written (a map can set the office of numbers without one)"
+_LENS_ID = re.compile(r"\d{3}(?:-\d{3}){3}-\d{2}[\dX]")
+_LENS_IDS = "an id of Lens instead of a number: it names the family only"
 _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?E\+\d+", re.IGNORECASE)
 _DESTROYED = "Excel has turned a number into scientific notation, its last digits are lost: export it again as text"
 _CELL_LIMIT = 32_767
@@ -381,7 +383,9 @@ class _TableReader:
             own_kind = kinds[place] if place < len(kinds) else ""
             reading = partial(read, office=office, kind=own_kind) if office or own_kind else read
             for written, number, category, has_more in numbers_in(text, reading):
-                if number is None and written:
+                if number is None and _LENS_ID.fullmatch(written):
+                    self._note(_LENS_IDS, written)
+                elif number is None and written:
                     self._note(_DESTROYED if _SCIENTIFIC.fullmatch(written) else _UNREADABLE, written)
                 if has_more:
                     self._note(note, written)
@@ -562,7 +566,7 @@ class _TableReader:
         number = next(iter(self._numbers(row, columns.get("number"))), publication)
         for kind in RELATIONS:
             for related in dict.fromkeys(self._numbers(row, columns.get(kind), kind)):
-                if number and related != number:
+                if number and related != number and not _LENS_ID.fullmatch(related):
                     yield Relation(number, related, kind)
         if publication and "application" not in columns and (application := self._application(row)):
             yield Relation(publication, application, "application")

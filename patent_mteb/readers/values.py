@@ -205,6 +205,7 @@ _WORDED = re.compile(
 _MILLISECONDS = re.compile(r"-?\d{11,13}")  # a time as pandas writes it to JSON: milliseconds since 1970
 _SEPARATOR = re.compile(r"\s*(?:\||;|；|、|\n)\s*")
 _CODE = r"(?=[^,\]]*\d)[^\s\[\],'\"]{1,30}(?: [^\s\[\],'\"]{1,30}){0,2}"
+_DAY_WITHIN = re.compile(r" (?:1[89]|20)\d\d(?:0[1-9]|1[0-2])[0-3]\d[ \]]")  # a priority: [EP 20120626 12173640.9]
 _CODES_WITHOUT_QUOTES = re.compile(rf"\[({_CODE}(?:,\s*{_CODE})*)\]")  # [EP 1000000 A1, F04B 1/00]
 _QUOTED_WITHOUT_COMMAS = re.compile(r"\[\s*(?:'[^']*'\s*)+\]")
 _CLAIM_RANGE = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
@@ -436,7 +437,7 @@ def unpacked(value: Any) -> Any:
         with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
             if isinstance(found := read(text), list | tuple | dict):
                 return found
-    if codes := _CODES_WITHOUT_QUOTES.fullmatch(text):
+    if (codes := _CODES_WITHOUT_QUOTES.fullmatch(text)) and not (dates_within(text) or _DAY_WITHIN.search(text)):
         return re.split(r",\s*", codes[1].strip())
     return value
 

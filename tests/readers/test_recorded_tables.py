@@ -89,6 +89,15 @@ def listed(name, mark):
     return [name], lambda row: list(dict.fromkeys(one.strip() for one in plain(row[name]).split(mark) if one.strip()))
 
 
+def people(name, mark):
+    """Names without the country behind them."""
+    return [name], lambda row: list(
+        dict.fromkeys(
+            re.sub(r"\s*\[[A-Z]{2}\]$", "", one.strip()) for one in plain(row[name]).split(mark) if one.strip()
+        )
+    )
+
+
 def codes(name, mark):
     return [name], lambda row: list(
         dict.fromkeys(code(one.strip()) for one in plain(row[name]).split(mark) if one.strip())
@@ -223,8 +232,8 @@ FORMS = {
             "publication_number": (["patent_number"], lambda row: number(row["patent_number"])),
             "title": text("title"),
             "abstract": text("abstract"),
-            "applicants": listed("assignee", ";"),
-            "inventors": listed("inventors", ";"),
+            "applicants": people("assignee", ";"),
+            "inventors": people("inventors", ";"),
             "application_date": dated("filing_date"),
             "publication_date": dated("pub_date"),
             "ipc": codes("ipc_codes", ";"),
@@ -288,8 +297,10 @@ def compare(path, form):
     return len(rows), len(found), equal, wrong
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FORMS)
+SLOW = {"vantagepoint-synbio.xlsx", "wips-on-us.xls", "wips-on-kr.xls", "lens-2019.csv"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in FORMS])
 def test_every_field_of_a_real_export_is_read(name, compared):
     if not EXPORTS.is_dir():
         pytest.skip("no ../shared/data/exports")

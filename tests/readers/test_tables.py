@@ -211,3 +211,15 @@ def test_a_list_of_web_addresses_is_a_list_of_patents(tmp_path):
     )
     _, found = read(tmp_path / "list.txt")
     assert [one.publication_number for one in found[Patent]] == ["US9000001B2", "EP1000000A1"]
+
+
+def test_ids_of_lens_name_the_family_and_are_not_numbers(tmp_path):
+    ids = "100-200-300-400-50X;;100-200-300-400-501"
+    patents, relations = in_table(
+        tmp_path,
+        ["Lens ID", "Display Key", "Title", "Simple Family Members"],
+        ["100-200-300-400-50X", "US 2013/0100000 A1", "Pump", ids],
+        ["100-200-300-400-501", "EP 2000000 B1", "Pumpe", ids],
+    )
+    assert {one.family_id for one in patents} == {"100-200-300-400-501"}
+    assert relations == []

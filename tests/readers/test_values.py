@@ -123,6 +123,8 @@ def test_lists_of_numpy_and_texts_that_only_look_like_lists():
     assert unpacked(str(np.array(["A61H 3/04", "G06F"]))) == ["A61H 3/04", "G06F"]
     assert unpacked("[0012] A pump [1]") == "[0012] A pump [1]"
     assert unpacked("{not json}") == "{not json}"
+    for priority in ("[US 20091030 12/609,638]", "[PA 2009 00612 14.05.2009 DK]"):
+        assert unpacked(priority) == priority
     assert listed("Wang, L.; Li, M.") == ["Wang, L.", "Li, M."]
 
 
