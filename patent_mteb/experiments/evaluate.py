@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import polars as pl
+from mteb.models.model_meta import ModelMeta
 from mteb.types import EncodeKwargs
 
 from patent_mteb.data.loading import DATA_VARIABLE, plain_name
@@ -85,10 +86,9 @@ def evaluate(
         >>> sorted(set(scores["slice"]))
         ['', 'a', 'xy']
     """
-    one_model = isinstance(models, str) or hasattr(models, "mteb_model_meta")
-    given: list[Any] = [models] if one_model else list(cast("Iterable[Any]", models))
-    loaded = [load(model) if isinstance(model, str) else model for model in given]
-    named = _named([with_current_settings(identified(model), encode_kwargs) for model in loaded])
+    several = isinstance(models, (list, tuple, set, Iterator))
+    loaded = [_loaded(model) for model in (cast("Iterable[Any]", models) if several else [models])]
+    named = _named([with_current_settings(model, encode_kwargs) for model in loaded])
     if not (isinstance(baseline, str) or baseline is None):
         baseline = with_current_settings(identified(baseline), encode_kwargs)
     against = _baseline(baseline, named)
@@ -118,6 +118,12 @@ def evaluate(
     for one in canaries:
         one.look()
     return pl.DataFrame(rows, schema=_SCHEMA)
+
+
+def _loaded(model: Any) -> Any:
+    if isinstance(model, str):
+        return load(model)
+    return identified(model.load_model() if isinstance(model, ModelMeta) else model)
 
 
 def _named(models: Sequence[MTEBModels]) -> dict[str, MTEBModels]:
@@ -236,7 +242,7 @@ def rank(
         ('PatentMapAbsToAbsRetrieval.sample', 25)
     """
     searched = retrieval_task(task)
-    loaded = load(model) if isinstance(model, str) else model
+    loaded = _loaded(model)
     if reason := unable(loaded, searched):
         raise ModelError(reason)
     return searched.rank(loaded, encode_kwargs=encode_kwargs)

@@ -123,12 +123,7 @@ def run(
     options = {"batch_size": 32, **(encode_kwargs or {})}  # mteb's own default
     cache = ResultsFolder(output_folder, options)
     model = with_current_settings(identified(model), encode_kwargs)
-    meta: ModelMeta | None = model if isinstance(model, ModelMeta) else getattr(model, "mteb_model_meta", None)
-    if meta is None:
-        raise ModelError(
-            f"{type(model).__name__} is not an mteb model: it has no mteb_model_meta. Remedy: give it one with name and"
-            " revision"
-        )
+    meta: ModelMeta = model if isinstance(model, ModelMeta) else model.mteb_model_meta
     _check_names(meta)
     canaries = Canaries(model, encode_kwargs)
     canaries.look()

@@ -40,7 +40,17 @@ def identified(model: Any) -> Any:
     """Return mteb's ``HybridSearch`` under an identity with its parts and settings; mteb's name has neither.
 
     A revision that the user has set is left as it is.
+
+    Raises:
+        ModelError: the object is not an mteb model.
     """
+    if isinstance(model, ModelMeta):
+        return model
+    if isinstance(model, type) or not isinstance(getattr(model, "mteb_model_meta", None), ModelMeta):
+        raise ModelError(
+            f"{type(model).__name__} is not an mteb model: it has no mteb_model_meta. Remedy: give it one with name and"
+            " revision"
+        )
     if not isinstance(model, mteb.HybridSearch) or model.mteb_model_meta.revision != NO_REVISION:
         return model
     if model.fusion_name not in ("rrf", "dbsf", "rsf"):

@@ -18,6 +18,7 @@ from mteb.models import (
 from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
 
 from patent_mteb.data.loading import switched_on
+from patent_mteb.errors import ModelError
 from patent_mteb.search.base import ArraySearch, Gate, SearchContext
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.run import Results, Run
@@ -45,7 +46,8 @@ def engine(model: MTEBModels) -> ArraySearch:
         return MtebSearch(SearchCrossEncoderWrapper(model))
     if isinstance(model, SearchProtocol):
         return MtebSearch(model)
-    raise TypeError(f"{type(model).__name__} is neither an encoder, nor a cross-encoder, nor a search model of mteb")
+    problem = f"{type(model).__name__} is neither an encoder, nor a cross-encoder, nor a search model of mteb"
+    raise ModelError(f"{problem}. Remedy: load one with patent_mteb.models.load")
 
 
 class MtebSearch(ArraySearch):

@@ -26,6 +26,8 @@ _ROWS_AT_ONCE = 4096
 
 def is_encoder(model: object) -> TypeGuard[EncoderProtocol]:
     """Whether mteb would search with the model's vectors: an encoder without its own search."""
+    if isinstance(model, type) or not isinstance(getattr(model, "mteb_model_meta", None), ModelMeta):
+        return False
     return isinstance(model, EncoderProtocol) and not isinstance(model, SearchProtocol)
 
 

@@ -79,7 +79,8 @@ def as_encoder(model: Any) -> Any:
             "its quantised vectors depend on all texts of a call and cannot be stored one by one."
             " Remedy: stored(patent_mteb.models.Quantised(model, 'int8')), which is calibrated once."
         )
-    if not isinstance(model, EncoderProtocol):
+    named = isinstance(getattr(model, "mteb_model_meta", None), (ModelMeta, type(None)))
+    if isinstance(model, type) or not named or not isinstance(model, EncoderProtocol):
         raise ModelError(
             f"{type(model).__name__} is not an encoder (it lacks encode, similarity, similarity_pairwise or"
             " mteb_model_meta). Remedy: pass an mteb encoder, a SentenceTransformer or a ModelMeta; search models and"

@@ -19,7 +19,7 @@ from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments.evaluate import _shared_level
 from patent_mteb.metrics.significance import bootstrap
-from patent_mteb.models import Hybrid, Truncated, bm25
+from patent_mteb.models import Hybrid, Quantised, Reranked, Truncated, bm25, stored
 from patent_mteb.search.run import Run
 from patent_mteb.tasks import patentmap
 from patent_mteb.tasks.base import PatentTask
@@ -411,3 +411,38 @@ def test_unknown_benchmarks_and_types_are_refused(arguments, message):
     benchmark, types = (*arguments, None)[:2]
     with pytest.raises(DataError, match=message):
         patent_mteb.get_tasks(benchmark, types=types)
+
+
+class NoMetadata:
+    def encode(self, *arguments, **more):
+        return np.ones((1, 2))
+
+
+class OtherMetadata(NoMetadata):
+    mteb_model_meta = {"name": "org/model"}  # noqa: RUF012
+
+    def similarity(self, one, other):
+        return one @ other.T
+
+    similarity_pairwise = similarity
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [None, 3, {}, b"x", object(), len, np.ones(3), NoMetadata(), OtherMetadata(), OtherMetadata, [[None]]],
+    ids=lambda thing: type(thing).__name__,
+)
+def test_what_is_not_a_model_is_refused_everywhere(tmp_path, thing):
+    task = "PatentMapAbsToAbsRetrieval.sample"
+    ways = [
+        lambda model: patent_mteb.evaluate(model, task),
+        lambda model: patent_mteb.rank(model, task),
+        lambda model: stored(model, tmp_path),
+        lambda model: Quantised(model, "int8"),
+        lambda model: Truncated(model, 2),
+        lambda model: Hybrid(model, model),
+        lambda model: Reranked(model, model),
+    ]
+    for way in ways:
+        with pytest.raises(ModelError, match="Remedy"):
+            way(thing)

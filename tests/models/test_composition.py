@@ -290,7 +290,7 @@ def test_what_a_model_cannot_do_is_refused(task, tmp_path):
     with pytest.raises(ModelError, match="cannot keep 65 of 64 dimensions"):
         scores_of(task, compose(Encoder(), dims=65))
     for settings, message in (
-        ({"passages": 0}, "at least one token"),
+        ({"passages": 0}, "a whole number from 1, not 0"),
         ({"passages": 20, "stride": 30}, "text would be skipped"),
         ({"passages": 20, "aggregate": "median"}, "unknown aggregation"),
         ({"fuse": "bm25", "alpha": 1.5}, "from 0 to 1"),

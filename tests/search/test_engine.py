@@ -35,7 +35,7 @@ def test_every_kind_of_model_becomes_a_search_on_arrays(monkeypatch):
         for model in (encoder, ours, Counting(), Cross()):
             assert isinstance(engine(model), ArraySearch)
             assert engine(model).mteb_model_meta is model.mteb_model_meta
-    with pytest.raises(TypeError, match="object is neither an encoder, nor a cross-encoder, nor a search model"):
+    with pytest.raises(ModelError, match="object is neither an encoder, nor a cross-encoder, nor a search model"):
         engine(object())
 
 
