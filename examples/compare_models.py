@@ -3,9 +3,9 @@
     python examples/compare_models.py MODEL MODEL MODEL [--task PatentCitationRetrieval] [--out results]
     python examples/compare_models.py patent-mteb/bm25-dapfam mteb/baseline-bm25s sentence-transformers/all-MiniLM-L6-v2
 
-The p value of a pair says how often resampling the queries reverses the order of the two means (10,000 resamples,
-WIPO-AT section 3.7), corrected by Holm for the number of pairs. `patent-mteb report results --baseline MODEL` puts the
-same into a whole report.
+The p values are those of a paired bootstrap (10,000 resamples of the queries). They hold for all pairs together: if all
+models are equal, the chance of any p below 0.05 is 5%. `patent-mteb report results --baseline MODEL` puts the same into
+a whole report.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from patent_mteb.experiments import run
-from patent_mteb.metrics.significance import bootstrap, holm, p_text
+from patent_mteb.metrics.significance import bootstrap, p_text
 from patent_mteb.models import load
 from patent_mteb.tasks import perquery
 
@@ -54,9 +54,9 @@ def main() -> None:
     for place in np.argsort(-found.means):
         low, high = found.intervals()[place]
         print(f"  {found.means[place]:.4f}  [{low:.4f}, {high:.4f}]  {arguments.models[place]}")
-    p_values = found.p_values()
-    pairs = list(combinations(np.argsort(-found.means), 2))
-    for (better, worse), p in zip(pairs, holm([p_values[pair] for pair in pairs]), strict=True):
+    p_values = found.joint()
+    for better, worse in combinations(np.argsort(-found.means), 2):
+        p = p_values[better, worse]
         verdict = "significant" if p < 0.05 else "not significant"
         print(f"  {arguments.models[better]} > {arguments.models[worse]}: p {p_text(p)}, {verdict}")
 

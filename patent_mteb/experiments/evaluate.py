@@ -68,8 +68,8 @@ def evaluate(
     Returns:
         one row per model, task, slice and measure, with ``model``, ``task``, ``slice`` (empty for all queries),
         ``measure`` and ``value``. For retrieval it has ``low`` and ``high`` of the 95 % bootstrap interval over the
-        queries, ``n_queries``, and the one-sided ``p`` of the paired bootstrap against the baseline on the same queries
-        (WIPO-AT §3.7). Undefined values are null.
+        queries, ``n_queries``, and the two-sided ``p`` of the paired bootstrap against the baseline on the same
+        queries. Undefined values are null.
 
     Raises:
         DataError: an unknown task, or data that cannot be used.

@@ -20,25 +20,25 @@ class Score:
     """Statistics of the main score of a run on a task or a slice.
 
     Probes and clusterings have the 95% interval in the result (``<main score>_low`` and ``_high``); they are not
-    compared. p values are one-sided, ``..._holm`` those corrected for all comparisons with the same run on the task.
+    compared. p values are two-sided; ``..._joint`` hold for all pairs of runs on the task or slice together.
     """
 
     low: float
     high: float
     p_baseline: float | None = None  # None without a baseline, or where the run is the baseline
-    p_baseline_holm: float | None = None
-    better: bool = False  # a higher mean than the baseline's, and p_baseline_holm below 0.05
+    p_baseline_joint: float | None = None
+    better: bool = False  # a higher mean than the baseline's, and p_baseline_joint below 0.05
     n: int | None = None  # queries
     p_best: float | None = None  # against the best run; None for the best run
-    p_best_holm: float | None = None
-    tied_with_best: bool | None = None  # the best run, or p_best_holm is not below 0.05; None without a comparison
+    p_best_joint: float | None = None
+    tied_with_best: bool | None = None  # the best run, or p_best_joint is not below 0.05; None without a comparison
     position: int | None = None  # among the compared runs, by mean, from 1
     tied_with: str | None = None  # positions of the runs that are not significantly different (1–4, 6), of whole tasks
     effect: float | None = None  # difference to the best run in standard deviations of the differences by query
 
 
 COLUMNS = (
-    *("low", "high", "p_best", "p_best_holm", "p_baseline", "p_baseline_holm", "position"),
+    *("low", "high", "p_best", "p_best_joint", "p_baseline", "p_baseline_joint", "position"),
     *("effect", "tied_with_best", "tied_with", "n"),
 )
 """The fields of a score that are columns of files, in this order."""
@@ -46,7 +46,9 @@ COLUMNS = (
 _DIGITS = 4
 MISSING = "–"
 TIED = "≈"  # follows a score that is not significantly different from the best of its task
-_TIED_NOTE = f"{TIED}: statistically tied with the best of the task on the same queries (Holm's correction, p >= 0.05)."
+_TIED_NOTE = (
+    f"{TIED}: cannot be told from the best of the task on the same queries (p >= 0.05, jointly over all pairs)."
+)
 UNTESTED = "◦"  # follows a score that was not compared with the best of its task, in a table with compared ones
 _UNTESTED_NOTE = f"{UNTESTED}: not compared with the best (no scores by query, or other queries)."
 

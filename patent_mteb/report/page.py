@@ -255,7 +255,7 @@ def _counts(rows: Matrix) -> Matrix | list[Any]:
 
 def _intervals(view: BenchmarkView, statistics: Statistics) -> dict[str, Cells]:
     """Statistics of each score, by slice: both ends of its interval, tied with the best (None: not compared) with
-    Holm's p value, better than the baseline with Holm's p value. Unknown values at the end are dropped.
+    the joint p value, better than the baseline with the joint p value. Unknown values at the end are dropped.
     """
     found: dict[str, Cells] = {"": {}}
     tasks = {task.name for task in view.tasks}
@@ -266,7 +266,7 @@ def _intervals(view: BenchmarkView, statistics: Statistics) -> dict[str, Cells]:
         if task not in tasks:
             continue
         p_best, p_baseline = (
-            None if p is None else float(f"{p:.5g}") for p in (score.p_best_holm, score.p_baseline_holm)
+            None if p is None else float(f"{p:.5g}") for p in (score.p_best_joint, score.p_baseline_joint)
         )
         said = [_number(score.low), _number(score.high), score.tied_with_best, p_best, score.better, p_baseline]
         while said and (said[-1] is None or said[-1] is False):

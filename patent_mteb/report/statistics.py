@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from patent_mteb.errors import did_you_mean
 from patent_mteb.metrics.significance import (
     TESTS,
+    Bootstrap,
     Compared,
     bootstrap,
     compare,
     detectable,
     effect_sizes,
-    holm,
-    holm_by_row,
 )
 from patent_mteb.report.cells import COLUMNS, Score
 from patent_mteb.report.collect import Collected, ReportError
@@ -46,24 +45,22 @@ class Pairs:
 
     runs: tuple[str, ...]  # best first
     means: Floats  # [m]
-    p: Floats  # [m, m], one-sided
+    p: Floats  # [m, m], two-sided
+    joint: Floats  # [m, m], the same for all pairs together
+    paper_p: Floats | None  # [m, m], one-sided, of the bootstrap (WIPO-AT, section 3.7)
     effects: Floats  # [m, m], differences of row and column in standard deviations of the differences by query
-    n: int  # queries
+    n: int
+    queries: int  # checksum of their ids
     detectable: float | None  # smallest difference that these queries find in four of five cases; None for one query
     resampled: Floats  # [RESAMPLES, m] means over resampled queries, the same queries for all runs
 
-    @cached_property
-    def corrected(self) -> Floats:
-        """[m, m] the p values, corrected over the comparisons of a run with all below it."""
-        return holm_by_row(self.p)
-
     def tied_with(self, row: int) -> str:
         """Positions of the other runs that are not significantly different from a run: ``1–4, 6``."""
-        return _ranges(place for place in range(len(self.runs)) if place != row and self.corrected[row, place] >= ALPHA)
+        return _ranges(place for place in range(len(self.runs)) if place != row and self.joint[row, place] >= ALPHA)
 
     def better_than(self, row: int) -> str:
         """Positions of the runs that a run is significantly better than."""
-        return _ranges(place for place in range(row + 1, len(self.runs)) if self.corrected[row, place] < ALPHA)
+        return _ranges(place for place in range(row + 1, len(self.runs)) if self.joint[row, place] < ALPHA)
 
 
 def _ranges(places: Iterable[int]) -> str:
@@ -114,6 +111,7 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
     stated = {tuple(own): value for *own, value in collected.scores.filter("main").select(*key, "value").iter_rows()}
     scores = _recorded(collected)
     tables: dict[Place, tuple[list[str], Floats]] = {}  # runs, and their scores [queries, runs]
+    queries_of: dict[tuple[str, str], int] = {}
     messages: list[str] = []
     usable = collected.results.filter(pl.col("queries").is_not_null())
     for names, rows in usable.group_by("data_source", "task", "main_score", maintain_order=True):
@@ -122,6 +120,7 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
         read = {run: read_queries(Path(path), measure) for run, path in rows.select("run", "queries").iter_rows()}
         groups = Counter(table.queries for table in read.values())
         agreed = read[chosen].queries if chosen in read else groups.most_common(1)[0][0]
+        queries_of[where] = zlib.crc32("\n".join(agreed).encode())
         runs = [run for run, table in read.items() if table.queries == agreed]
         if others := sorted(set(read) - set(runs)):
             messages.append(f"{task}: other queries than those of {runs[0]}, so not compared: {', '.join(others)}.")
@@ -147,7 +146,7 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
         for place, compared in zip(group, compare(test, [tables[place][1] for place in group]), strict=True):
             found[place] = _compare(*tables[place], compared, chosen)
             if not place[-1]:
-                pairs_of[place] = _pairs(*tables[place], compared)
+                pairs_of[place] = _pairs(*tables[place], compared, queries_of[place[:2]])
                 for row, run in enumerate(pairs_of[place].runs):
                     found[place][run] = replace(found[place][run], tied_with=pairs_of[place].tied_with(row) or None)
     for place in tables:
@@ -182,60 +181,53 @@ def _recorded(collected: Collected) -> dict[tuple[str, str, str, str], Score]:
 
 def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: str) -> dict[str, Score]:
     """Compare [queries, runs] per-query scores with the best run, and with the baseline if there is one."""
-    means = compared.means
+    means, p, joint = compared.means, compared.p_values(), compared.joint()
     order = np.argsort(-means, kind="stable")
     best = int(order[0])
-    p, corrected = _against(compared, best)
     position = np.argsort(order) + 1
     effects = effect_sizes(values, best)
+    base = runs.index(baseline) if baseline in runs else None
     scores = {}
     for place, (run, (low, high)) in enumerate(zip(runs, compared.intervals(LEVEL), strict=True)):
-        is_best = place == best
-        tied = is_best or bool(corrected[place] >= ALPHA)
         scores[run] = Score(
             float(low),
             float(high),
             n=len(values),
-            p_best=None if is_best else float(p[place]),
-            p_best_holm=None if is_best else float(corrected[place]),
-            tied_with_best=tied if len(runs) > 1 else None,
+            tied_with_best=bool(joint[place, best] >= ALPHA) if len(runs) > 1 else None,
             position=int(position[place]),
             effect=float(effects[place]),
         )
-    if baseline not in scores:
-        return scores
-    base = runs.index(baseline)
-    p, corrected = _against(compared, base)
-    for place, run in enumerate(runs):
-        if place != base:
-            better = bool(corrected[place] < ALPHA and means[place] > means[base])
-            scores[run] = replace(
-                scores[run], p_baseline=float(p[place]), p_baseline_holm=float(corrected[place]), better=better
-            )
+        if place != best:
+            scores[run] = replace(scores[run], p_best=float(p[place, best]), p_best_joint=float(joint[place, best]))
+        if base is not None and place != base:
+            own, together = float(p[place, base]), float(joint[place, base])
+            better = together < ALPHA and bool(means[place] > means[base])
+            scores[run] = replace(scores[run], better=better, p_baseline=own, p_baseline_joint=together)
     return scores
 
 
-def _against(compared: Compared, base: int) -> tuple[Floats, Floats]:
-    """Return the [m] p values of all models against one of them, raw and corrected; its own are 1."""
-    others = np.delete(np.arange(len(compared.means)), base)
-    p, corrected = np.ones(len(compared.means)), np.ones(len(compared.means))
-    p[others] = compared.p_pairs(others, np.full(len(others), base))
-    corrected[others] = holm(p[others])
-    return p, corrected
-
-
-def _pairs(runs: Sequence[str], values: Floats, compared: Compared) -> Pairs:
+def _pairs(runs: Sequence[str], values: Floats, compared: Compared, queries: int) -> Pairs:
     order = np.argsort(-compared.means, kind="stable")
-    upper = np.triu_indices(len(order), 1)
-    p, effects = np.ones((len(order), len(order))), np.zeros((len(order), len(order)))
+    both = np.ix_(order, order)
+    effects, paper_p = np.zeros((len(order), len(order))), np.ones((len(order), len(order)))
     for row, base in enumerate(order[:-1]):  # a row at a time: all pairs at once would hold every resample of each
         below = order[row + 1 :]
-        p[row, row + 1 :] = compared.p_pairs(below, np.full(len(below), base))
         effects[row, row + 1 :] = -effect_sizes(values[:, order[row:]], 0)[1:]
-    p.T[upper], effects.T[upper] = p[upper], -effects[upper]
-    resampled = bootstrap(values[:, order], resamples=RESAMPLES).resampled
-    named = tuple(runs[place] for place in order)
-    return Pairs(named, compared.means[order], p, effects, len(values), detectable(values), resampled)
+        effects[row + 1 :, row] = -effects[row, row + 1 :]
+        if isinstance(compared, Bootstrap):
+            paper_p[row, row + 1 :] = paper_p[row + 1 :, row] = compared.paper_p(below, np.full(len(below), base))
+    return Pairs(
+        tuple(runs[place] for place in order),
+        compared.means[order],
+        compared.p_values()[both],
+        compared.joint()[both],
+        paper_p if isinstance(compared, Bootstrap) else None,
+        effects,
+        len(values),
+        queries,
+        detectable(values),
+        bootstrap(values[:, order], resamples=RESAMPLES).resampled,
+    )
 
 
 def scores_with(collected: Collected, compared: Statistics) -> pl.DataFrame:

@@ -7,6 +7,7 @@ on the version of the package alone (``docs/report.md`` lists them), never on th
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from patent_mteb.identity import version
-from patent_mteb.metrics.significance import MARK, SEED, difference_interval, p_text
+from patent_mteb.metrics.significance import MARK, SEED, difference_interval, p_text, step_down
 from patent_mteb.report import jobs
 from patent_mteb.report.cells import (
     MISSING,
@@ -54,7 +55,7 @@ TEST_NAMES = {
 
 PAIRS_SCHEMA = {
     **dict.fromkeys(("data_source", "task", "first", "second"), pl.String),
-    **dict.fromkeys(("difference", "p", "p_holm", "effect"), pl.Float64),
+    **dict.fromkeys(("difference", "p", "p_joint", "paper_p", "effect"), pl.Float64),
     "n": pl.Int64,
     "tied": pl.Boolean,
 }
@@ -78,8 +79,8 @@ def _of_task(view: BenchmarkView, statistics: Statistics, task: MeasuredTask) ->
         for run in sorted(by_score, key=lambda run: known[part, run].position or len(cells)):
             score = known[part, run]
             row = [Cell(part or "all"), Cell(run), Cell(score.position, 0), cells[run]]
-            row += [_number(score.low), _number(score.high), Cell(score.n, 0), _p(score.p_best), _p(score.p_best_holm)]
-            row += [_p(score.p_baseline), _p(score.p_baseline_holm)] if statistics.baseline else []
+            row += [_number(score.low), _number(score.high), Cell(score.n, 0), _p(score.p_best), _p(score.p_best_joint)]
+            row += [_p(score.p_baseline), _p(score.p_baseline_joint)] if statistics.baseline else []
             row += [
                 replace(_number(score.effect), digits=2),
                 Cell({True: "yes", False: "no", None: None}[score.tied_with_best]),
@@ -90,17 +91,18 @@ def _of_task(view: BenchmarkView, statistics: Statistics, task: MeasuredTask) ->
         *text_columns(slice="Slice", model="Model"),
         *number_columns(position="#"),
         Column("score", task.short, further=("too_small",)),
-        *number_columns(low="Low", high="High", n="n", p_best="p", p_best_holm="Holm p"),
-        *(number_columns(p_baseline="p base", p_baseline_holm="Holm p base") if statistics.baseline else ()),
+        *number_columns(low="Low", high="High", n="n", p_best="p", p_best_joint="Joint p"),
+        *(number_columns(p_baseline="p base", p_baseline_joint="Joint p base") if statistics.baseline else ()),
         *number_columns(effect="Effect"),
         *text_columns(tied_with_best="Tied with best", tied_with="Tied with", better_than="Better than"),
     )
     notes = (
-        f"{task.name} ({measure_title(task.measure)}). Low and high: 95% interval. p: one-sided, against the best of"
-        f" the slice on the same queries ({TEST_NAMES[statistics.test]}); Holm p: corrected over the models. Effect:"
-        " difference to the best in standard deviations of the differences by query (Cohen's d).",
-        f"Tied with, Better than: models by their #; tied are those without a significant difference (p of {ALPHA} or"
-        " more). Holm's correction is over the comparisons of a model with all below it.",
+        f"{task.name} ({measure_title(task.measure)}). Low and high: 95% interval of this score alone. p: two-sided,"
+        f" against the best of the slice on the same queries ({TEST_NAMES[statistics.test]}), for this pair alone."
+        " Effect: difference to the best in standard deviations of the differences by query (Cohen's d).",
+        f"Joint p, Tied with, Better than (models by their #) hold for all pairs together: the chance that any model is"
+        f" called better than an equal one is at most {100 * ALPHA:.0f}%. Tied are models that these queries cannot"
+        f" tell apart (joint p of {ALPHA} or more).",
         *((f"p base: against {statistics.baseline}.",) if statistics.baseline else ()),
     )
     title = f": intervals and tests, {task.short}"
@@ -133,9 +135,9 @@ def _detectable(view: BenchmarkView, statistics: Statistics) -> Table:
         *number_columns(tied="Tied"),
     )
     note = (
-        "Detectable: the smallest true difference of two models that a one-sided paired test at 0.05 finds in four of"
-        " five cases, with the median spread of differences among the models here. Tied: models not significantly"
-        " different from the best, itself included."
+        "Detectable: the smallest true difference of two models that a two-sided paired test at 0.05 finds in four of"
+        " five cases, with the median spread of differences among the models here. Tied: models that cannot be told"
+        " from the best, itself included."
     )
     return view.table("detectable", ": what each task can tell apart", columns, rows, notes=(note,))
 
@@ -146,10 +148,11 @@ def pairs_table(statistics: Statistics) -> pl.DataFrame:
     for (data_source, task), pairs in statistics.pairs.items():
         for pair in zip(*np.triu_indices(len(pairs.runs), 1), strict=True):
             first, second = pair
-            numbers = (pairs.means[first] - pairs.means[second], pairs.p[pair], pairs.corrected[pair])
+            numbers = pairs.means[first] - pairs.means[second], pairs.p[pair], pairs.joint[pair]
+            last = None if pairs.paper_p is None else float(pairs.paper_p[pair]), float(pairs.effects[pair])
             names = pairs.runs[first], pairs.runs[second]
-            tied = bool(pairs.corrected[pair] >= ALPHA)
-            rows.append((data_source, task, *names, *map(float, (*numbers, pairs.effects[pair])), pairs.n, tied))
+            tied = bool(pairs.joint[pair] >= ALPHA)
+            rows.append((data_source, task, *names, *map(float, numbers), *last, pairs.n, tied))
     return pl.DataFrame(rows, schema=PAIRS_SCHEMA, orient="row")
 
 
@@ -164,8 +167,9 @@ class Ranking:
     complete: bool = False  # whether the runs have every task of the benchmark
     scores: Mapping[str, float] = field(default_factory=dict)
     ranks: Mapping[str, int] = field(default_factory=dict)
-    intervals: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # 95%; empty if nothing can be resampled
-    ends: Mapping[str, Score] = field(default_factory=dict)  # 95% interval of the scores, from the same resamples
+    # 95% intervals of the ranks of all runs together, and of each score; empty if a score cannot be resampled.
+    intervals: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    ends: Mapping[str, Score] = field(default_factory=dict)
 
 
 def rank_runs(
@@ -173,11 +177,16 @@ def rank_runs(
     scores: Mapping[str, Mapping[str, float]],
     small: Mapping[str, Collection[str]] = MappingProxyType({}),
     pairs: Mapping[str, Pairs] = MappingProxyType({}),
+    limits: Mapping[str, Mapping[str, Score]] = MappingProxyType({}),
 ) -> Ranking:
     """Rank the runs with the most tasks of a benchmark; runs with fewer or other tasks have no rank.
 
     The score is that of the benchmark: the mean over the tasks, for a macro-average over the groups' means. Tasks with
     few queries, rows or classes (:mod:`patent_mteb.metrics.significance`) do not count.
+
+    ``pairs`` and ``limits`` are the scores by query and the intervals of the tasks, from which the score is resampled.
+    The intervals of ranks hold together: from one more than the number of runs that are better in a joint comparison of
+    all pairs, to the number of runs that are not worse (Mogstad, Romano, Shaikh and Wilhelm 2024, section 3).
     """
     names = {task.metadata.name: group for group, tasks in benchmark.groups.items() for task in tasks}
     measured = {run: frozenset(names.keys() & own) for run, own in scores.items()}
@@ -199,15 +208,18 @@ def rank_runs(
     values = {name: np.array([[scores[run][name] for run in runs]]) for name in most[0]}
     means = _macro([np.concatenate([values[name] for name in group]).mean(axis=0) for group in groups.values()])
     ranks = _ranks(means[None])[0]
-    resampled = {name: _resampled(values[name], runs, pairs.get(name)) for name in most[0]}
     intervals, ends = {}, {}
-    if len(runs) > 1 and any(len(group) > 1 or len(resampled[group[0]]) > 1 for group in groups.values()):
-        rng = np.random.default_rng(SEED)
-        drawn = _macro([_drawn([resampled[name] for name in group], rng) for group in groups.values()])
-        low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    known = {name: (pairs[name].runs if name in pairs else (), limits.get(name, {})) for name in most[0]}
+    if len(runs) > 1 and all(run in own or run in ends_of for run in runs for own, ends_of in known.values()):
+        drawn = {name: _resampled(name, values[name], runs, pairs.get(name), limits.get(name, {})) for name in most[0]}
+        resampled = _macro([np.mean([drawn[name] for name in group], axis=0) for group in groups.values()])
+        low, high = np.quantile(resampled, [0.025, 0.975], axis=0)
         ends = {run: Score(float(low[at]), float(high[at])) for at, run in enumerate(runs)}
-        low, high = np.quantile(_ranks(drawn), [0.025, 0.975], axis=0, method="inverted_cdf")
-        intervals = {run: (int(min(low[at], ranks[at])), int(max(high[at], ranks[at]))) for at, run in enumerate(runs)}
+        _, joint = step_down(np.round(means, _DIGITS), resampled - means)
+        better = (joint < ALPHA) & (means[:, None] > means)  # [run, run that it is better than]
+        intervals = {
+            run: (1 + int(better[:, at].sum()), len(runs) - int(better[at].sum())) for at, run in enumerate(runs)
+        }
     by_run = dict(zip(runs, means.tolist(), strict=True)), dict(zip(runs, ranks.tolist(), strict=True))
     return Ranking(len(most[0]), most[1] == names.keys(), *by_run, intervals, ends)
 
@@ -221,28 +233,27 @@ def _ranks(scores: Floats) -> NDArray[np.int64]:
     return np.asarray(rankdata(-np.round(scores, _DIGITS), method="min", axis=1), dtype=np.int64)
 
 
-def _resampled(scores: Floats, runs: Sequence[str], pairs: Pairs | None) -> Floats:
-    """Return [RESAMPLES, runs] scores of a task over resampled queries; [1, runs] without scores by query."""
-    places = {run: place for place, run in enumerate(pairs.runs)} if pairs else {}
-    known = [at for at, run in enumerate(runs) if run in places]
-    if pairs is None or not known:
-        return scores
-    found = np.repeat(scores, len(pairs.resampled), axis=0)
-    found[:, known] = pairs.resampled[:, [places[runs[at]] for at in known]]
+def _resampled(
+    task: str, scores: Floats, runs: Sequence[str], pairs: Pairs | None, limits: Mapping[str, Score]
+) -> Floats:
+    """Return [RESAMPLES, runs] scores of a task, from its [1, runs] scores.
+
+    Its queries are resampled; tasks with the same queries share the resamples. A score without scores by query varies
+    by its own interval, independently of the other runs, which overstates differences.
+    """
+    rng = np.random.default_rng([SEED, pairs.queries if pairs else zlib.crc32(task.encode())])
+    order, places = rng.permutation(RESAMPLES), {run: place for place, run in enumerate(pairs.runs if pairs else ())}
+    found = np.repeat(scores, RESAMPLES, axis=0)
+    for at, run in enumerate(runs):
+        if pairs and run in places:
+            widened = np.sqrt(pairs.n / max(pairs.n - 1, 1))  # a resampled variance lacks (n - 1) / n
+            found[:, at] += (pairs.resampled[order, places[run]] - pairs.means[places[run]]) * widened
+        else:
+            found[:, at] += rng.normal(0, (limits[run].high - limits[run].low) / (2 * _NORMAL), RESAMPLES)
     return found
 
 
-def _drawn(tasks: Sequence[Floats], rng: np.random.Generator) -> Floats:
-    """Return [RESAMPLES, runs] means over tasks drawn with replacement, each with queries of its own."""
-    times = rng.multinomial(len(tasks), np.full(len(tasks), 1 / len(tasks)), size=RESAMPLES)
-    total = np.zeros((RESAMPLES, tasks[0].shape[1]))
-    for place, scores in enumerate(tasks):
-        for time in range(times[:, place].max()):
-            rows = np.flatnonzero(times[:, place] > time)
-            total[rows] += scores[rng.integers(len(scores), size=len(rows))]
-    return total / len(tasks)
-
-
+_NORMAL = 1.96  # standard deviations to each end of a 95% interval
 _RUNS_SIDE_BY_SIDE = 6
 _MEAN = ("too_small",)
 
@@ -270,6 +281,7 @@ def ranking(
     scores: Iterable[tuple[str, Mapping[str, float]]],
     small: Mapping[str, Collection[str]] = MappingProxyType({}),
     pairs: Mapping[str, Pairs] = MappingProxyType({}),
+    limits: Mapping[str, Mapping[str, Score]] = MappingProxyType({}),
     *,
     name: str,
     title: str,
@@ -284,7 +296,7 @@ def ranking(
         copies = sum(known == label or known.startswith(f"{label} #") for known in by_label)
         name_of_row = f"{label} #{copies + 1}" if copies else label
         by_label[name_of_row] = {task: value for task, value in measured.items() if task in tasks}
-    ranked = rank_runs(benchmark, by_label, small, pairs)
+    ranked = rank_runs(benchmark, by_label, small, pairs, limits)
     rows: list[tuple[Cell, ...]] = []
     for label in _order(ranked, by_label):
         own, excluded = by_label[label], small.get(label, ())
@@ -307,7 +319,7 @@ def ranking(
         *first, last = (one.name for one in further)
         do = f"{', '.join(first)} and {last} do" if first else f"{last} does"
         notes = (*notes, f"Overall is the {benchmark.name} score; {do} not count towards it.")
-    return Table(name, title, columns, tuple(rows), banner, (*_rank_notes(ranked, len(by_label), bool(pairs)), *notes))
+    return Table(name, title, columns, tuple(rows), banner, (*_rank_notes(ranked, len(by_label)), *notes))
 
 
 def _order(ranked: Ranking, scores: Mapping[str, Mapping[str, float]]) -> list[str]:
@@ -329,7 +341,7 @@ def _rank_columns(ranked: Ranking) -> list[Column]:
     return [rank, Column("score", f"Score, {ranked.tasks} task{'s' * (ranked.tasks > 1)}", further=("low", "high"))]
 
 
-def _rank_notes(ranked: Ranking, runs: int, by_query: bool) -> list[str]:
+def _rank_notes(ranked: Ranking, runs: int) -> list[str]:
     """Return the note on the score of the ranks and the ranked runs."""
     count = len(ranked.ranks)
     if runs < 2 or not count:
@@ -338,11 +350,13 @@ def _rank_notes(ranked: Ranking, runs: int, by_query: bool) -> list[str]:
     by = "Overall" if ranked.complete else f"the score on {ranked.tasks} task{'s' * (not one)}"
     having = "all tasks" if ranked.complete else "this task" if one else "these tasks"
     others = runs - count
-    drawn = "tasks and queries" if by_query else "tasks"
     return [
         f"Rank: by {by}, among {count} run{'s' * (count > 1)} with {having}."
         + (f" Not ranked: {others} run{'s' * (others > 1)} with fewer tasks, or with {MARK} on one." if others else "")
-        + (f" In brackets: the 95% interval of the rank, over resampled {drawn}." if ranked.intervals else "")
+        + (
+            " In brackets: ranks that hold for all runs together at 95%, over resampled queries."
+            * bool(ranked.intervals)
+        )
     ]
 
 
@@ -367,6 +381,7 @@ def _overall(source: DataSourceView, statistics: Statistics) -> Table:
         source.main_scores.items(),
         source.small,
         {plain: pairs for view in source.benchmarks for plain, pairs in _pairs_of(view, statistics).items()},
+        {plain: own for view in source.benchmarks for plain, own in _limits_of(view, statistics).items()},
         name=slug(source.data_source.name, "overall"),
         title=source.data_source.titled("All benchmarks"),
         further=[view.benchmark for view in source.benchmarks if view.name not in total.groups],
@@ -388,6 +403,16 @@ def _pairs_of(view: BenchmarkView, statistics: Statistics) -> dict[str, Pairs]:
     """Return the comparisons by query of a benchmark's tasks, by plain task."""
     keys = {task.plain: (view.data_source.name, task.name) for task in view.tasks}
     return {plain: statistics.pairs[key] for plain, key in keys.items() if key in statistics.pairs}
+
+
+def _limits_of(view: BenchmarkView, statistics: Statistics) -> dict[str, dict[str, Score]]:
+    """Return the statistics of the scores of a benchmark's tasks, by plain task and run."""
+    found: dict[str, dict[str, Score]] = {task.plain: {} for task in view.tasks}
+    for task in view.tasks:
+        for run in view.runs:
+            if score := statistics.of(view.data_source.name, task.name, run):
+                found[task.plain][run] = score
+    return found
 
 
 def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
@@ -429,8 +454,8 @@ def _baseline_notes(view: BenchmarkView, statistics: Statistics) -> tuple[str, .
     scores = (statistics.of(view.data_source.name, task, run) for task, run in keys)
     note = (
         f"{LETTER}: significantly better than {statistics.baseline} on the same queries"
-        f" ({TEST_NAMES[statistics.test]}, one-sided, Holm's correction over the models of a task, p < 0.05). Tasks"
-        " without per-query scores are not tested."
+        f" ({TEST_NAMES[statistics.test]}, two-sided, p < 0.05 jointly over all pairs of a task). Tasks without"
+        " per-query scores are not tested."
     )
     return (note,) if any(score is not None and score.p_baseline is not None for score in scores) else ()
 
@@ -443,8 +468,9 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
     small = frozenset().union(*view.small.values())
     measured_by_all = set.intersection(*map(set, view.main_scores.values())) - small
     common = [task.plain for task in view.tasks if task.plain in measured_by_all]
-    pairs = _pairs_of(view, statistics)
-    ranked = rank_runs(benchmark, view.main_scores, view.small, pairs)
+    ranked = rank_runs(
+        benchmark, view.main_scores, view.small, _pairs_of(view, statistics), _limits_of(view, statistics)
+    )
     shared = 1 < len(common) < size and len(ranked.ranks) < len(view.runs)
     rows: list[tuple[Cell, ...]] = []
     for run in _order(ranked, view.main_scores):
@@ -467,7 +493,7 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
         columns += [replace(column, key=f"headline_{column.key}") for column in _DOMAIN_COLUMNS]
     columns += text_columns(tasks="Tasks")
     over = f"{len(benchmark.groups)} groups, each the mean over its tasks" if benchmark.macro else f"{size} tasks"
-    notes = [*_rank_notes(ranked, len(view.runs), bool(pairs)), f"Overall is the mean over all {over}. {_ABSENT_NOTE}"]
+    notes = [*_rank_notes(ranked, len(view.runs)), f"Overall is the mean over all {over}. {_ABSENT_NOTE}"]
     if "Spread" in whole:
         notes.append("Spread is the largest minus the smallest task score.")
     if shared:

@@ -1,9 +1,9 @@
 """Compare scores before and after training, with confidence interval and p-value.
 
 With several seeds, the score is the mean over seeds with its standard deviation (n - 1), as in WIPO-AT's Tables 13 and
-14. The difference compares each query's mean over seeds with its score before, resampled by query (WIPO-AT §3.7: paired
-bootstrap, 10,000 resamples, seed 42). A distilled student is evaluated by its error and its neighbours
-(:mod:`patent_mteb.training.distilling`), other models by known-item search over held-out pairs (:func:`known_item`).
+14. The difference compares each query's mean over seeds with its score before, resampled by query (10,000 resamples,
+seed 42). A distilled student is evaluated by its error and its neighbours (:mod:`patent_mteb.training.distilling`),
+other models by known-item search over held-out pairs (:func:`known_item`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from patent_mteb import published
 from patent_mteb.errors import DataError
-from patent_mteb.metrics.significance import bootstrap
+from patent_mteb.metrics.significance import bootstraps
 from patent_mteb.tasks.perquery import path_of
 from patent_mteb.training.bases import unit, vectors_of, warn_of_collapse
 from patent_mteb.training.pairs import Pair
@@ -55,16 +55,15 @@ class Change:
     difference: float  # after - before
     low: float  # 95 % interval of the difference
     high: float
-    p: float  # one-sided, of the paired bootstrap
+    p: float  # two-sided, of the paired bootstrap
     seeds: tuple[float, ...]
     mean: float | None = None  # as in HeldOutScores
 
 
 def change(what: str, measure: str, before: Floats, after: Sequence[Floats], mean: float | None = None) -> Change:
     average = np.mean(after, axis=0)
-    both = bootstrap(np.column_stack([before, average]))
-    differences = both.resampled[:, 1] - both.resampled[:, 0]
-    low, high = np.percentile(differences, [2.5, 97.5])
+    difference, both = bootstraps([(average - before)[:, None], np.column_stack([before, average])])
+    low, high = difference.intervals()[0]
     seeds = tuple(float(values.mean()) for values in after)
     return Change(
         what=what,

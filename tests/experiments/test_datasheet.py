@@ -54,8 +54,8 @@ def test_the_smallest_difference_is_that_of_scores_with_this_spread():
     values = np.random.default_rng(0).normal(0.5, 0.2, (87, 2))
     spread = statistics.stdev((values[:, 0] - values[:, 1]).tolist())
     assert smallest_difference(87, spread) == pytest.approx(detectable(values))
-    # the normal quantiles of 95% and 80%, as in tables of statistics
-    assert smallest_difference(10**6, 0.1) == pytest.approx((1.644854 + 0.841621) * 0.1 / 1000, rel=1e-5)
+    # the normal quantiles of 97.5% and 80%, as in tables of statistics
+    assert smallest_difference(10**6, 0.1) == pytest.approx((1.959964 + 0.841621) * 0.1 / 1000, rel=1e-5)
 
 
 def test_the_datasheet_states_rules_sources_licences_and_limits(edition):

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import stats
 
 from patent_mteb.metrics.significance import bootstrap
 from patent_mteb.report import tables
+from patent_mteb.report.cells import Score
 from patent_mteb.report.collect import collect
 from patent_mteb.report.page import payload
 from patent_mteb.report.rendering import as_csv
@@ -30,9 +32,12 @@ def benchmark(groups, macro=True):
     return SimpleNamespace(groups={label: list(map(task, names)) for label, names in groups.items()}, macro=macro)
 
 
-def compared(runs, queries):
+def compared(runs, scores, queries=0):
     """The comparison by query of a task: [queries, runs] scores."""
-    return SimpleNamespace(runs=tuple(runs), resampled=bootstrap(queries, resamples=RESAMPLES).resampled)
+    resampled = bootstrap(scores, resamples=RESAMPLES).resampled
+    return SimpleNamespace(
+        runs=tuple(runs), resampled=resampled, means=scores.mean(axis=0), n=len(scores), queries=int(queries)
+    )
 
 
 GROUPS = {"first": ["x"], "second": ["y1", "y2"], "third": ["z1", "z2", "z3"]}
@@ -68,17 +73,6 @@ def test_ranks_never_contradict_the_scores_and_only_equal_coverage_is_ranked(dra
         assert 1 <= low <= ranked.ranks[run] <= high <= len(runs)
 
 
-@pytest.mark.parametrize(("tasks", "expected"), [(2, (1, 2)), (3, (1, 2)), (4, (1, 1)), (8, (1, 1))])
-def test_the_interval_of_two_runs_on_few_tasks_by_hand(tasks, expected):
-    """B is better on one task only: it is first where nothing else is drawn, with probability (1/tasks)^tasks."""
-    names = [f"t{number}" for number in range(tasks)]
-    scores = {"a": dict.fromkeys(names, 0.9) | {"t0": 0.1}, "b": dict.fromkeys(names, 0.1) | {"t0": 0.15}}
-    ranked = rank_runs(benchmark({"all": names}), scores)
-    assert ranked.ranks == {"a": 1, "b": 2}
-    assert ranked.intervals == {"a": expected, "b": (3 - expected[1], 2)}
-    assert (tasks**-tasks > 0.025) == (expected == (1, 2))
-
-
 @pytest.mark.parametrize(("chance", "expected"), [(0.1, (1, 2)), (0.04, (1, 2)), (0.01, (1, 1)), (1e-9, (1, 1))])
 def test_the_interval_of_two_runs_on_one_task_by_its_queries(chance, expected):
     """Normal differences: the order is reversed with the chance that their mean and spread give."""
@@ -94,43 +88,69 @@ def test_equal_runs_share_a_rank_and_one_task_without_queries_has_no_interval():
     same = {"t": 0.5, "u": 0.3}
     ranked = rank_runs(benchmark({"all": ["t", "u"]}), {"a": same, "b": same, "c": {"t": 0.1, "u": 0.1}})
     assert ranked.ranks == {"a": 1, "b": 1, "c": 3}
-    assert ranked.intervals == {"a": (1, 1), "b": (1, 1), "c": (3, 3)}
     assert rank_runs(benchmark({"all": ["t"]}), {"a": {"t": 0.5}, "b": {"t": 0.4}}).intervals == {}
-    assert rank_runs(benchmark({"all": ["t", "u"]}), {"a": same}).intervals == {}
+    narrow = {name: {"a": Score(0.29, 0.31), "b": Score(0.29, 0.31), "c": Score(0.09, 0.11)} for name in "tu"}
+    wide = {name: {"a": Score(0, 0.9), "b": Score(0, 0.9), "c": Score(-0.3, 0.6)} for name in "tu"}
+    models = {"a": same, "b": same, "c": {"t": 0.1, "u": 0.1}}
+    ranked = rank_runs(benchmark({"all": ["t", "u"]}), models, limits=narrow)
+    assert ranked.intervals == {"a": (1, 2), "b": (1, 2), "c": (3, 3)}
+    ranked = rank_runs(benchmark({"all": ["t", "u"]}), models, limits=wide)
+    assert ranked.intervals == dict.fromkeys("abc", (1, 3))
+    assert rank_runs(benchmark({"all": ["t", "u"]}), {"a": same}, limits=narrow).intervals == {}
 
 
-def naive_intervals(groups, values, queries, runs, replicates, seed):
-    """The same one draw at a time: tasks within each group, and queries within each drawn task."""
+def naive_intervals(groups, values, queries, limits, runs, replicates, seed):
+    """The same one draw at a time: the queries of each task, once for tasks that share them; then the pairs step down."""
     rng = np.random.default_rng(seed)
-    ranks = []
+    order = list(combinations(range(len(runs)), 2))
+
+    def score(of_task):
+        return np.mean([np.mean([of_task(name) for name in names], axis=0) for names in groups.values()], axis=0)
+
+    observed = score(values.__getitem__)
+    drawn = []
     for _ in range(replicates):
-        means = []
-        for names in groups.values():
-            drawn = []
-            for name in rng.choice(names, len(names)):
-                found = queries.get(name, values[name][None])
-                drawn.append(found[rng.integers(len(found), size=len(found))].mean(axis=0))
-            means.append(np.mean(drawn, axis=0))
-        score = np.mean(means, axis=0)
-        ranks.append([1 + sum(other > own for other in score) for own in score])
-    ends = np.quantile(ranks, [0.025, 0.975], axis=0, method="inverted_cdf")
-    return dict(zip(runs, zip(*ends.astype(int).tolist(), strict=True), strict=True))
+        shared = rng.integers(60, size=60)
+        own = {
+            name: found[shared if name in ("x", "y1") else rng.integers(60, size=60)] for name, found in queries.items()
+        }
+        normal = {name: rng.normal(values[name], (high - low) / 3.92) for name, (low, high) in limits.items()}
+        drawn.append(
+            score(lambda name, own=own, normal=normal: own[name].mean(axis=0) if name in own else normal[name])
+        )
+    spread = np.array(drawn) - observed
+    order.sort(key=lambda pair: -abs(observed[pair[0]] - observed[pair[1]]))
+    better, above = np.zeros((len(runs), len(runs)), bool), 0.0
+    for step, (first, second) in enumerate(order):
+        largest = np.max([np.abs(spread[:, one] - spread[:, other]) for one, other in order[step:]], axis=0)
+        above = max(above, np.mean(largest >= abs(observed[first] - observed[second])))
+        if above < 0.05:
+            better[first, second], better[second, first] = (ahead := observed[first] > observed[second]), not ahead
+    return {run: (1 + better[:, at].sum(), len(runs) - better[at].sum()) for at, run in enumerate(runs)}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", these_first(range(4), 0))
 def test_intervals_are_those_of_a_naive_bootstrap(seed):
+    """Two of the tasks share their queries, one has queries of its own, and the others have an interval only."""
     rng = np.random.default_rng(seed)
     runs = list("abcdefgh")
-    queries = {name: rng.normal(0.4 + 0.02 * np.arange(8), 0.3, (60, 8)) for name in ("x", "y1", "z2")}
-    values = {name: rng.normal(0.4 + 0.02 * np.arange(8), 0.05) for name in NAMES}
+    queries = {name: rng.normal(0.4 + 0.06 * np.arange(8), 0.3, (60, 8)) for name in ("x", "z2")}
+    queries["y1"] = queries["x"] + rng.normal(0, 0.1, (60, 8))
+    values = {name: rng.normal(0.4 + 0.06 * np.arange(8), 0.05) for name in NAMES}
     values |= {name: found.mean(axis=0) for name, found in queries.items()}
+    limits = {name: (values[name] - 0.1, values[name] + 0.1) for name in NAMES if name not in queries}
     scores = {run: {name: found[place] for name, found in values.items()} for place, run in enumerate(runs)}
-    ranked = rank_runs(benchmark(GROUPS), scores, {}, {name: compared(runs, found) for name, found in queries.items()})
-    naive = naive_intervals(GROUPS, values, queries, runs, 1500, seed)
+    by_query = {name: compared(runs, found, name == "z2") for name, found in queries.items()}
+    ends = {
+        name: {run: Score(low[at], high[at]) for at, run in enumerate(runs)} for name, (low, high) in limits.items()
+    }
+    ranked = rank_runs(benchmark(GROUPS), scores, {}, by_query, ends)
+    naive = naive_intervals(GROUPS, values, queries, limits, runs, 1500, seed)
     apart = [abs(end - other) for run in runs for end, other in zip(ranked.intervals[run], naive[run], strict=True)]
     assert max(apart) <= 1 and np.mean(apart) < 0.25
-    assert {run: high - low for run, (low, high) in naive.items()} != dict.fromkeys(runs, 0)
+    assert 0 < sum(high - low for low, high in naive.values()) < 8 * 7
+    assert rank_runs(benchmark(GROUPS), scores, {}, by_query).intervals == {}, "y2 cannot be resampled"
 
 
 def random_folder(root, seed):

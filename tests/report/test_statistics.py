@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from report_folders import HEADLINE, add, attest, built_tables, model_folder
 
-from patent_mteb.metrics.significance import TESTS, bootstrap, holm
+from patent_mteb.metrics.significance import TESTS, bootstrap
 from patent_mteb.report import statistics as module
 from patent_mteb.report.cells import Score
 from patent_mteb.report.collect import ReportError, collect
@@ -14,7 +14,7 @@ from patent_mteb.report.statistics import scores_with, statistics
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
 
 
-def test_letters_are_the_paired_bootstrap_with_holms_correction(tmp_path):
+def test_letters_are_the_paired_bootstrap_of_all_pairs_together(tmp_path):
     rng = np.random.default_rng(5)
     easy = rng.random(200) * 0.6
     models = {"base/line": 0.0, "acme/equal": 0.001, "acme/better": 0.03, "acme/best": 0.1, "acme/worse": -0.1}
@@ -28,18 +28,16 @@ def test_letters_are_the_paired_bootstrap_with_holms_correction(tmp_path):
     )  # the report puts the queries in the order of their names
     direct = bootstrap(np.column_stack([queries[model] for model in order])[by_name])
     at = order.index("base/line")
-    others = [position for position in range(len(order)) if position != at]
-    corrected = holm(direct.p_values()[at][others])
+    joint = {position: p for position, p in enumerate(direct.joint()[at]) if position != at}
     expected = {
-        order[position]: p < 0.05 and direct.means[position] > direct.means[at]
-        for position, p in zip(others, corrected, strict=True)
+        order[position]: p < 0.05 and direct.means[position] > direct.means[at] for position, p in joint.items()
     }
     assert {model: compared.of("sample", f"{HEADLINE}.sample", model).better for model in expected} == expected
     assert (expected["acme/best"], expected["acme/equal"], expected["acme/worse"]) == (True, False, False)
-    for position, p in zip(others, corrected, strict=True):
+    for position, p in joint.items():
         score = compared.of("sample", f"{HEADLINE}.sample", order[position])
         assert [score.low, score.high] == pytest.approx(direct.intervals()[position], abs=1e-9)
-        assert (score.p_baseline, score.p_baseline_holm) == (direct.p_values()[at][position], p)
+        assert (score.p_baseline, score.p_baseline_joint) == (direct.p_values()[at][position], p)
     assert compared.of("sample", f"{HEADLINE}.sample", "base/line").p_baseline is None
     table = built_tables(tmp_path, "base/line")["sample-wipo-at-tasks"]
     letters = {column.key: cell.letters for column, cell in zip(table.columns, table.rows[0], strict=True)}
@@ -144,21 +142,17 @@ def test_every_slice_has_interval_p_position_effect_and_n_from_its_own_scores(tm
         matrix = np.column_stack([values[model][part] for model in order])[by_name]
         matrix = matrix[~np.isnan(matrix).any(axis=1)]
         direct = TESTS[test](matrix)
-        best, every = int(np.argmax(matrix.mean(axis=0))), np.arange(4)
-        p = direct.p_pairs(every, np.full(4, best))
-        others = [place for place in range(4) if place != best]
-        corrected = dict(zip(others, holm(p[others]), strict=True))
+        best = int(np.argmax(matrix.mean(axis=0)))
+        p, joint = direct.p_values()[best], direct.joint()[best]
         position = {model: number for number, model in enumerate(np.argsort(-matrix.mean(axis=0)), start=1)}
         for place, model in enumerate(order):
             score = compared.of("sample", f"{HEADLINE}.sample", model, part)
             assert (score.n, score.position) == (len(matrix), position[place])
             assert (score.low, score.high) == pytest.approx(tuple(direct.intervals()[place]), abs=1e-9)
-            assert score.tied_with_best == (place == best or corrected[place] >= 0.05)
+            assert score.tied_with_best == (joint[place] >= 0.05)
             if place != best:
                 gap = matrix[:, place] - matrix[:, best]
-                assert score.p_best == pytest.approx(p[place], abs=1e-12) and score.p_best_holm == pytest.approx(
-                    corrected[place], abs=1e-12
-                )
+                assert (score.p_best, score.p_best_joint) == pytest.approx((p[place], joint[place]), abs=1e-12)
                 assert score.effect == pytest.approx(gap.mean() / gap.std(ddof=1))
     assert (
         compared.of("sample", f"{HEADLINE}.sample", "acme/near").tied_with_best
@@ -210,8 +204,8 @@ def test_the_tidy_table_says_it_of_every_main_score_and_of_nothing_else(tmp_path
     assert set(known["main"]) == {True} and len(known) == 12
     for row in known.iter_rows(named=True):
         score = compared.of(row["data_source"], row["task"], row["run"], row["slice"])
-        wanted = (score.low, score.high, score.p_best, score.p_baseline_holm, score.position, score.tied_with_best)
+        wanted = (score.low, score.high, score.p_best, score.p_baseline_joint, score.position, score.tied_with_best)
         wanted += (score.tied_with, score.n)
-        names = ("low", "high", "p_best", "p_baseline_holm", "position", "tied_with_best", "tied_with", "n")
+        names = ("low", "high", "p_best", "p_baseline_joint", "position", "tied_with_best", "tied_with", "n")
         assert tuple(row[name] for name in names) == wanted
         assert row["low"] < row["value"] < row["high"]

@@ -24,10 +24,10 @@ function smallOf(tab, slice, place, task) {
   return slice === "gap" ? of("in") || of("out") : of(slice);
 }
 
-const holmText = (p) => `p ${pText(p)} with Holm's correction`;
+const jointText = (p) => `p ${pText(p)}, jointly over all pairs`;
 
 function againstBest(sure) {
-  if (isNumber(sure?.[3])) return `${holmText(sure[3])}: ${sure[2] ? "tied" : "different"}`;
+  if (isNumber(sure?.[3])) return `${jointText(sure[3])}: ${sure[2] ? "cannot be told apart" : "worse"}`;
   return sure?.[2] ? "the best" : "not compared";
 }
 
@@ -47,7 +47,7 @@ function scoreKnown(tab, slice, place, task) {
       ["95% interval", sure ? intervalText(sure) : null],
       ["Too little", smallOf(tab, slice, place, task)],
       ["Against the best", slice === "gap" ? null : againstBest(sure)],
-      ["Against baseline", isNumber(sure?.[5]) ? `${holmText(sure[5])} (${data.baseline})` : null],
+      ["Against baseline", isNumber(sure?.[5]) ? `${jointText(sure[5])} (${data.baseline})` : null],
       ["Queries", slice === "gap" ? null : countOf(tab, slice, place, task)],
       ["In training data", tab.trained[place].includes(task) ? "yes, as the model's card states" : null],
       ["Model", said[0]], ["Model revision", said[1]], ["Data", data.texts[spec.data]], ["Prompt", said[2]], ["Versions", said[3]], ["Date", said[4]],
@@ -151,7 +151,7 @@ function bySlice(tab) {
     labelled("about", "Show", choice("show", about, firstTask, (value) => { state.about = value; paint(); })),
     families.size > 1 ? labelled("family", "By", choice("by", [...families.keys()].map((family) => [family, FAMILIES[family] ?? family]), [...families.keys()][0], (value) => { state.family = value; paint(); })) : null);
   paint();
-  return [make("p", { class: "soft" }, "Here the colour is the score. ≈: statistically tied with the best model."), controls, holder];
+  return [make("p", { class: "soft" }, "Here the colour is the score. ≈: cannot be told from the best model."), controls, holder];
 }
 
 function wordsOf(tab) {
