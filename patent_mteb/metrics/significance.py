@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import betaincinv, ndtr, ndtri, stdtr, stdtrit
 from threadpoolctl import ThreadpoolController
 
 RESAMPLES = 10_000
@@ -42,9 +42,8 @@ _ROWS = 128  # resamples of a product: with _CHUNK queries as much as the cache 
 _KEPT = 1 << 24  # draws that are kept for the next task, at most: of 1,677 queries with 10,000 resamples
 _REFINE = 255
 _ROUNDING = 1e-6  # relative, of differences in single precision
-_EQUAL = (
-    1e-9  # scores of queries that differ by less are equal: they are sums in double precision of at most 1,000 gains
-)
+_EQUAL = 1e-9  # relative; scores of a query are sums of up to 1,000 gains, which double precision knows to 1e-13
+_FEW = 10  # scores above zero; with fewer, resamples alone cover less than 94% (benchmarks/calibration.py)
 
 
 @lru_cache(maxsize=1)
@@ -145,8 +144,9 @@ class Bootstrap(Compared):
     def intervals(self, level: float = 0.95) -> NDArray[np.float64]:
         """[m, 2]: the BCa interval of each model's mean (Efron 1987, sections 4 and 6).
 
-        The percentiles follow the skewness of the scores, and the share of the resamples below the observed mean. A
-        mean of equal scores is its own interval.
+        The percentiles follow the skewness of the scores, and the share of the resamples below the observed mean.
+        Resamples of few scores above zero know too little of the queries that were not drawn. The upper end is then at
+        least that of the share of such scores (Clopper and Pearson 1934), times their mean.
         """
         gaps = self.scores - self.scores.mean(axis=0)
         squares = (gaps**2).sum(axis=0)
@@ -159,7 +159,13 @@ class Bootstrap(Compared):
             bias = ndtri(np.clip(below, least, 1 - least))
             shifted = bias + ends
             found.append(np.quantile(means, ndtr(bias + shifted / (1 - skewed * shifted))))
-        return np.array(found)
+        n, above = len(self.scores), (self.scores > 0).sum(axis=0)
+        few = (above < _FEW) & (self.scores >= 0).all(axis=0)
+        mean_above = np.where(above > 0, self.means * n / np.maximum(above, 1), 1.0)
+        highest = betaincinv(above + 1.0, np.maximum(n - above, 1), (1 + level) / 2) * mean_above
+        limits = np.array(found)
+        limits[few, 1] = np.maximum(limits[few, 1], highest[few])
+        return limits
 
     def p_values(self) -> NDArray[np.float64]:
         """The share of resamples whose difference is as far from the observed one as this is from 0 (b + 1) / (B + 1).

@@ -353,10 +353,7 @@ def _rank_notes(ranked: Ranking, runs: int) -> list[str]:
     return [
         f"Rank: by {by}, among {count} run{'s' * (count > 1)} with {having}."
         + (f" Not ranked: {others} run{'s' * (others > 1)} with fewer tasks, or with {MARK} on one." if others else "")
-        + (
-            " In brackets: ranks that hold for all runs together at 95%, over resampled queries."
-            * bool(ranked.intervals)
-        )
+        + (" In brackets: the 95% interval of all ranks together, over resampled queries." if ranked.intervals else "")
     ]
 
 

@@ -215,7 +215,9 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     If documents consist of several texts, ``document_sections`` names them, and ``query_section`` names the query's.
     """
 
-    scoring: ClassVar[str] = "retrieval 2"  # since version 2 hidden documents are not judged, and -0.0 is a score
+    scoring: ClassVar[str] = (
+        "retrieval 2"  # since version 2 hidden documents are not judged, -0.0 is a score, intervals are BCa
+    )
     slice_measures: ClassVar[tuple[str, ...]] = ("ndcg@10", "ndcg@100", "recall@10", "recall@100", "map@1000", "mrr@10")
     query_section: ClassVar[str] = ""
     document_sections: ClassVar[tuple[str, ...]] = ()

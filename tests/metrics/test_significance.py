@@ -124,6 +124,19 @@ def test_equal_scores_are_their_own_interval():
     assert bootstrap(np.full((60, 1), 0.25)).intervals().tolist() == [[0.25, 0.25]]
 
 
+def test_the_interval_of_few_scores_above_zero_reaches_to_that_of_their_share():
+    """Two hits of .5 among 50: SciPy's exact interval of the share 2/50 ends at .137, and none of 50 at .071."""
+    scores = np.zeros((50, 3))
+    scores[:2, 0], scores[:, 2] = 0.5, -scores[:, 0]
+    share = stats.binomtest(2, 50).proportion_ci(0.95, "exact").high
+    (low, high), nothing, below = bootstrap(scores).intervals().tolist()
+    assert low == pytest.approx(0, abs=0.01) and 0.5 * share - 1e-12 <= high < 0.55 * share
+    assert nothing == pytest.approx([0, stats.binomtest(0, 50).proportion_ci(0.95, "exact").high])
+    assert below[1] <= 0
+    scores[:30, 0] = 0.5
+    assert bootstrap(scores).intervals()[0, 1] < 0.5 * stats.binomtest(30, 50).proportion_ci(0.95, "exact").high
+
+
 def test_defaults_are_the_papers():
     assert bootstrap(SCORES).resampled.shape == (10_000, 5)
     np.testing.assert_array_equal(bootstrap(SCORES).resampled, bootstrap(SCORES, resamples=10_000, seed=42).resampled)
