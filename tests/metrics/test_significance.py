@@ -127,7 +127,8 @@ def test_equal_scores_are_their_own_interval():
 def test_the_interval_of_few_scores_above_zero_reaches_to_that_of_their_share():
     """Two hits of .5 among 50: SciPy's exact interval of the share 2/50 ends at .137, and none of 50 at .071."""
     scores = np.zeros((50, 3))
-    scores[:2, 0], scores[:, 2] = 0.5, -scores[:, 0]
+    scores[:2, 0] = 0.5
+    scores[:, 2] = -scores[:, 0]
     share = stats.binomtest(2, 50).proportion_ci(0.95, "exact").high
     (low, high), nothing, below = bootstrap(scores).intervals().tolist()
     assert low == pytest.approx(0, abs=0.01) and 0.5 * share - 1e-12 <= high < 0.55 * share
