@@ -134,8 +134,6 @@ def test_the_interval_of_few_scores_above_zero_reaches_to_that_of_their_share():
     assert low == pytest.approx(0, abs=0.01) and 0.5 * share - 1e-12 <= high < 0.55 * share
     assert nothing == pytest.approx([0, stats.binomtest(0, 50).proportion_ci(0.95, "exact").high])
     assert below[1] <= 0
-    scores[:30, 0] = 0.5
-    assert bootstrap(scores).intervals()[0, 1] < 0.5 * stats.binomtest(30, 50).proportion_ci(0.95, "exact").high
 
 
 def test_defaults_are_the_papers():
