@@ -15,14 +15,14 @@ from patent_mteb.data.loading import DATA_VARIABLE, plain_name
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments.run import evaluate_with_mteb, unable, unloading
 from patent_mteb.metrics.measures import QueryScores
-from patent_mteb.metrics.significance import bootstrap
+from patent_mteb.metrics.significance import bootstrap, by_group
 from patent_mteb.models.composition import identified
 from patent_mteb.models.loading import load
 from patent_mteb.patents import ipc
 from patent_mteb.search.run import Run
 from patent_mteb.store.canaries import Canaries
 from patent_mteb.store.settings import with_current_settings
-from patent_mteb.tasks.perquery import Evaluation, receiving
+from patent_mteb.tasks.perquery import Evaluation, query_groups, receiving
 from patent_mteb.tasks.retrieval import PatentRetrieval
 from patent_mteb.tasks.selection import task_named
 
@@ -100,6 +100,7 @@ def evaluate(
     for task in map(task_of, [tasks] if one_task else cast("Iterable[Any]", tasks)):
         wanted = tuple(dict.fromkeys((task.metadata.main_score, *measures)))
         found: dict[str, dict[str, QueryScores]] = {}
+        families: Mapping[str, str] = {}
         with unloading(task):
             for label, model in named.items():
                 if reason := unable(model, task):
@@ -111,10 +112,10 @@ def evaluate(
                         model, task, cache=None, co2_tracker=False, encode_kwargs=options, show_progress_bar=False
                     )
                 if evaluations:
-                    found[label] = _by_slice(evaluations[-1], wanted)
+                    found[label], families = _by_slice(evaluations[-1], wanted), evaluations[-1].families
                 else:
                     rows += _plain_rows(label, task, wanted, result.scores)
-        rows += _compared(task, found, wanted, against)
+        rows += _compared(task, found, wanted, against, families)
     for one in canaries:
         one.look()
     return pl.DataFrame(rows, schema=_SCHEMA)
@@ -193,12 +194,18 @@ def _plain_rows(
 
 
 def _compared(
-    task: AbsTask, found: Mapping[str, Mapping[str, QueryScores]], measures: Sequence[str], baseline: str
+    task: AbsTask,
+    found: Mapping[str, Mapping[str, QueryScores]],
+    measures: Sequence[str],
+    baseline: str,
+    families: Mapping[str, str],
 ) -> list[dict[str, Any]]:
     """Return the rows of a retrieval task: intervals of every model, and p values against the baseline."""
     columns: dict[tuple[str, str], dict[str, np.ndarray]] = defaultdict(dict)
+    queries: dict[str, Sequence[str]] = {}
     for label, parts in found.items():
         for part, scores in parts.items():
+            queries[part] = scores.queries
             for measure in measures:
                 values = scores.scores[measure.replace("_at_", "@")]
                 if len(values):
@@ -206,7 +213,8 @@ def _compared(
     rows = []
     for (part, measure), values_of in columns.items():
         labels = list(values_of)
-        resampled = bootstrap(np.column_stack(list(values_of.values())))
+        groups = query_groups(families, queries[part]) or range(len(queries[part]))
+        resampled = bootstrap(by_group(np.column_stack(list(values_of.values())), groups))
         intervals = resampled.intervals(_LEVEL)
         p_values = resampled.p_values()[labels.index(baseline)] if baseline in labels else None
         for place, label in enumerate(labels):

@@ -246,6 +246,23 @@ def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
     return values
 
 
+def by_group(scores: NDArray[np.float64], groups: ArrayLike | Sequence[int]) -> NDArray[np.float64]:
+    """Scores [queries, m] whose groups are not independent -> [groups, m], one row a group, with the same means.
+
+    Groups are the claims of an application, or the members of a family. A row is the mean plus the group's part of it:
+    the sum of its differences to the mean, by the mean number of queries a group. So the tests resample groups, and a
+    mean stays one over queries.
+    """
+    _, of_query = np.unique(np.asarray(groups), return_inverse=True)
+    n_groups = int(of_query.max()) + 1
+    if n_groups == len(scores):
+        return scores
+    means = Paired(scores).means
+    parts = np.zeros((n_groups, scores.shape[1]))
+    np.add.at(parts, of_query, scores - means)
+    return np.asarray(means + parts * (n_groups / len(scores)))
+
+
 def fixed_points(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """Scores as whole numbers, and their scale, such that the sum of all queries of a model is exact."""
     largest = len(values) * np.abs(values).max()
@@ -460,6 +477,7 @@ MARK = "†"  # marks a score on too few items, and a mean without such scores
 
 _LEAST = {
     "n_queries": ("query", "queries", 50),
+    "n_query_groups": ("application or family of queries", "applications or families of queries", 50),
     "n_test": ("test row", "test rows", 30),
     "n_pairs": ("test row", "test rows", 30),
     "n_classes": ("class", "classes", 2),

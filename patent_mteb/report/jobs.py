@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from patent_mteb.metrics.significance import TESTS
+from patent_mteb.metrics.significance import TESTS, by_group
 from patent_mteb.report.cells import Cell, Column, Score, Table, number_columns, slug, supported_digits, text_columns
 from patent_mteb.report.explorer import outcomes
 from patent_mteb.report.series import Cost, cost_of_a_million, model_names
@@ -132,10 +132,13 @@ def _gap(view: BenchmarkView, task: MeasuredTask, part: str, run: str, baseline:
     """Compare a run with the baseline on the queries of :func:`patent_mteb.report.statistics.statistics`."""
     paths = dict(view.results.filter(task=task.name).select("run", "queries").iter_rows())
     measure = per_query_measure(task.measure)
-    ours, theirs = (read_queries(Path(paths[one]), measure).parts[part] for one in (run, baseline))
+    first, second = (read_queries(Path(paths[one]), measure) for one in (run, baseline))
+    ours, theirs = first.parts[part], second.parts[part]
     difference: NDArray[np.float64] = ours - theirs
-    difference = difference[np.isfinite(difference)]
-    low, high = TESTS[statistics.test](difference[:, None]).intervals(LEVEL)[0]
+    defined = np.isfinite(difference)
+    difference = difference[defined]
+    independent = by_group(difference[:, None], first.groups[defined])
+    low, high = TESTS[statistics.test](independent).intervals(LEVEL)[0]
     interval = float(low), float(high)
     return Gap(run, float(difference.mean()), interval, *outcomes(ours, theirs), len(difference))
 

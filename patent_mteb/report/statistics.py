@@ -20,6 +20,7 @@ from patent_mteb.metrics.significance import (
     Bootstrap,
     Compared,
     bootstrap,
+    by_group,
     compare,
     detectable,
     effect_sizes,
@@ -110,7 +111,8 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
     key = ["data_source", "task", "slice", "run"]
     stated = {tuple(own): value for *own, value in collected.scores.filter("main").select(*key, "value").iter_rows()}
     scores = _recorded(collected)
-    tables: dict[Place, tuple[list[str], Floats]] = {}  # runs, and their scores [queries, runs]
+    tables: dict[Place, tuple[list[str], Floats]] = {}  # runs, and their scores [independent groups of queries, runs]
+    sizes: dict[Place, int] = {}  # queries
     queries_of: dict[tuple[str, str], int] = {}
     messages: list[str] = []
     usable = collected.results.filter(pl.col("queries").is_not_null())
@@ -132,9 +134,11 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
             if not known:
                 continue
             values = np.column_stack([read[run].parts[part] for run in known])
-            values = values[np.isfinite(values).all(axis=1)]
-            if len(values):
-                tables[data_source, task, main_score, part] = known, values
+            defined = np.isfinite(values).all(axis=1)
+            if defined.any():
+                sizes[data_source, task, main_score, part] = int(defined.sum())
+                independent = by_group(values[defined], read[known[0]].groups[defined])
+                tables[data_source, task, main_score, part] = known, independent
         if contradicting:
             messages.append(
                 f"{task}: per-query scores that are not the result's, of {len(contradicting)}"
@@ -144,9 +148,9 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
     pairs_of: dict[Place, Pairs] = {}
     for group in _alike(tables):
         for place, compared in zip(group, compare(test, [tables[place][1] for place in group]), strict=True):
-            found[place] = _compare(*tables[place], compared, chosen)
+            found[place] = _compare(*tables[place], compared, chosen, sizes[place])
             if not place[-1]:
-                pairs_of[place] = _pairs(*tables[place], compared, queries_of[place[:2]])
+                pairs_of[place] = _pairs(*tables[place], compared, sizes[place], queries_of[place[:2]])
                 for row, run in enumerate(pairs_of[place].runs):
                     found[place][run] = replace(found[place][run], tied_with=pairs_of[place].tied_with(row) or None)
     for place in tables:
@@ -179,7 +183,7 @@ def _recorded(collected: Collected) -> dict[tuple[str, str, str, str], Score]:
     return found
 
 
-def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: str) -> dict[str, Score]:
+def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: str, n: int) -> dict[str, Score]:
     """Compare [queries, runs] per-query scores with the best run, and with the baseline if there is one."""
     means, p, joint = compared.means, compared.p_values(), compared.joint()
     order = np.argsort(-means, kind="stable")
@@ -192,7 +196,7 @@ def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: 
         scores[run] = Score(
             float(low),
             float(high),
-            n=len(values),
+            n=n,
             tied_with_best=bool(joint[place, best] >= ALPHA) if len(runs) > 1 else None,
             position=int(position[place]),
             effect=float(effects[place]),
@@ -206,7 +210,7 @@ def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: 
     return scores
 
 
-def _pairs(runs: Sequence[str], values: Floats, compared: Compared, queries: int) -> Pairs:
+def _pairs(runs: Sequence[str], values: Floats, compared: Compared, n: int, queries: int) -> Pairs:
     order = np.argsort(-compared.means, kind="stable")
     both = np.ix_(order, order)
     effects, paper_p = np.zeros((len(order), len(order))), np.ones((len(order), len(order)))
@@ -223,7 +227,7 @@ def _pairs(runs: Sequence[str], values: Floats, compared: Compared, queries: int
         compared.joint()[both],
         paper_p if isinstance(compared, Bootstrap) else None,
         effects,
-        len(values),
+        n,
         queries,
         detectable(values),
         bootstrap(values[:, order], resamples=RESAMPLES).resampled,

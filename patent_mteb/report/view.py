@@ -222,11 +222,12 @@ _PART = "score:"
 class QueryTable:
     """Query ids in alphabetical order, and their main scores by slice (empty for all judgements).
 
-    Scores are NaN for queries outside the slice.
+    Scores are NaN for queries outside the slice. ``groups`` numbers the family or application of each query.
     """
 
     queries: tuple[str, ...]
     parts: dict[str, NDArray[np.float64]]
+    groups: NDArray[np.int64]
 
     def scored(self, part: str) -> bool:
         return bool(np.isfinite(self.parts[part]).any())
@@ -242,11 +243,12 @@ def read_queries(path: Path, measure: str) -> QueryTable:
     """Read the per-query scores of a file, of the whole task and of its slices."""
     with pq.ParquetFile(path) as file:  # polars would read brackets and stars in the path as a pattern
         slices = [name for name in file.schema_arrow.names if name.startswith(_PART)]
-        table = pl.DataFrame(pl.from_arrow(file.read(columns=["query", measure, *slices]))).sort("query")
+        more = [name for name in ("group",) if name in file.schema_arrow.names]
+        table = pl.DataFrame(pl.from_arrow(file.read(columns=["query", measure, *slices, *more]))).sort("query")
     parts = {"": measure} | {name.removeprefix(_PART): name for name in slices}
-    return QueryTable(
-        tuple(table["query"]), {part: table[name].cast(pl.Float64).to_numpy() for part, name in parts.items()}
-    )
+    scores = {part: table[name].cast(pl.Float64).to_numpy() for part, name in parts.items()}
+    groups = table["group"].cast(pl.Int64).to_numpy() if more else np.arange(len(table))
+    return QueryTable(tuple(table["query"]), scores, groups)
 
 
 def query_ids(path: Path) -> list[str]:

@@ -102,6 +102,7 @@ class NoveltyRetrieval(PatentRetrieval):
             document_codes={key: list(codes or ()) for key, codes in rows.column("ipc")},
             gate=gate,
             published=(len(truth), {row["_id"]: row["n_x"] for row in truth}),
+            query_families=family,
             family=family,
             families={
                 query: frozenset(family.get(one, one) for one in visible if one not in hidden.get(query, ()))

@@ -104,6 +104,7 @@ class OpenRetrieval(PatentRetrieval):
             slices=parts,
             hidden=slices.own_family(families, queries, corpus),
             unformed=unformed,
+            query_families={key: families[key] or layout.document_of(key) for key in queries},
             document_codes=codes,
             query_codes=codes,
             categories={

@@ -1,9 +1,10 @@
 """Per-query scores: one parquet file ``<Task>.queries.parquet`` next to each retrieval result, in mteb's folders.
 
 The columns are ``query``, the :data:`MEASURES`, and for each slice a boolean ``slice:<name>`` and ``score:<name>``, the
-main score against the judgements of the slice (null outside). Where it is known what each query took, columns
-``effort:<amount>`` have it (:mod:`patent_mteb.search.trec`). The metadata of the file name task, model, revisions
-and subset, and contain the digest of the ranking. A report rejects a file that does not belong to its result.
+main score against the judgements of the slice (null outside). ``group`` numbers the families of the queries, if one has
+several. Where it is known what each query took, columns ``effort:<amount>`` have it (:mod:`patent_mteb.search.trec`).
+The metadata of the file name task, model, revisions and subset, and contain the digest of the ranking. A report rejects
+a file that does not belong to its result.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -39,6 +40,13 @@ EFFORT = "effort:"
 MEASURES = ("ndcg@10", "ndcg@100", "map@1000", "mrr@1000", *(f"recall@{k}" for k in (10, 20, 50, 100)), "pres@100")
 
 
+def query_groups(families: Mapping[str, str], queries: Sequence[str]) -> list[int]:
+    """Return the number of each query's family, an own one for a query without; empty if no family has two."""
+    named = [families.get(query) or query for query in queries]
+    numbers = {family: number for number, family in enumerate(dict.fromkeys(named))}
+    return [numbers[family] for family in named] if len(numbers) < len(queries) else []
+
+
 @dataclass(frozen=True)
 class Evaluation:
     task: TaskMetadata
@@ -51,6 +59,7 @@ class Evaluation:
     by_slice: Mapping[str, QueryScores]
     scores: Mapping[str, float]  # of the result that are not mteb's
     prompts: Mapping[str, Any] = field(default_factory=dict)
+    families: Mapping[str, str] = field(default_factory=dict)  # of the queries
 
     @cached_property
     def per_query(self) -> QueryScores:
@@ -72,6 +81,8 @@ class Evaluation:
             if main in found.scores:
                 of_query = dict(zip(found.queries, found.scores[main].tolist(), strict=True))
                 columns[f"score:{name}"] = pa.array([of_query.get(query) for query in values.queries], pa.float64())
+        if groups := query_groups(self.families, values.queries):
+            columns["group"] = pa.array(groups, pa.int32())
         for name in trec.total_effort(self.run.efforts):
             columns[f"{EFFORT}{name}"] = [self.run.efforts.get(query, {}).get(name, 0) for query in values.queries]
         identity = {

@@ -32,7 +32,7 @@ from patent_mteb.data.loading import switched_on
 from patent_mteb.errors import DataError
 from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import MEASURES, Judged, QueryScores, mean_scores, retrieval_scores
-from patent_mteb.metrics.significance import bootstrap, too_small
+from patent_mteb.metrics.significance import bootstrap, by_group, too_small
 from patent_mteb.metrics.slices import Qrels, own_family, positive
 from patent_mteb.models.variants import reads_section_tags, section_tags
 from patent_mteb.patents import views
@@ -45,7 +45,7 @@ from patent_mteb.search.engine import AsMteb, engine, on_arrays, rank_with_more,
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import COST, KEY, document_texts
-from patent_mteb.tasks.perquery import Evaluation, publish
+from patent_mteb.tasks.perquery import Evaluation, publish, query_groups
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +94,7 @@ class RetrievalTables:
     categories: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     paper_qrels: Qrels = field(default_factory=dict)  # with hidden documents, set by :func:`visible`
     paper_slices: Mapping[str, Qrels] = field(default_factory=dict)
+    query_families: Mapping[str, str] = field(default_factory=dict)  # queries of one family are resampled together
     gate: Gate | None = None  # if a query sees only documents that were public before its priority date
 
     def __post_init__(self) -> None:
@@ -152,6 +153,7 @@ class Folder:
     rows: Any
     documents: Texts
     hidden: Mapping[str, frozenset[str]]
+    families: Mapping[str, str]
     codes: Mapping[str, list[str]]
     slices: Mapping[str, Qrels] = field(default_factory=dict)
     unformed: Mapping[str, str] = field(default_factory=dict)
@@ -164,11 +166,11 @@ class Folder:
         families = {key: family or "" for key, family in rows.column("family_id")}
         hidden = own_family(families, tables.queries, tables.corpus)
         codes = Composed(rows, lambda row: list(row.get("ipc") or ()))
-        return cls(tables, rows, tables.corpus.joined(), hidden, codes), Counter(counts)
+        return cls(tables, rows, tables.corpus.joined(), hidden, families, codes), Counter(counts)
 
     def retrieval_tables(self, corpus: Mapping[str, str], queries: Mapping[str, str]) -> RetrievalTables:
         tables = RetrievalTables(corpus, queries, self.tables.qrels, self.slices, self.hidden, self.unformed)
-        return replace(tables, document_codes=self.codes, query_codes=self.codes)
+        return replace(tables, document_codes=self.codes, query_codes=self.codes, query_families=self.families)
 
 
 def _evenly_spaced(items: Sequence[str], number: int) -> list[str]:
@@ -417,12 +419,32 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         by_slice = {name: judged.scores((*self.slice_measures, "pres@100"), part) for name, part in slices.items()}
         for name, found in by_slice.items():
             scores |= _slice_scores(name, found)
+        scores |= self._group_counts({"": tuple(qrels), **{name: found.queries for name, found in by_slice.items()}})
         scores |= self.benchmark_scores(run, judged) | self._deep_scores(judged) | self._small_intervals(judged, scores)
         if run.first_stage is not None:
             first, k = run.first_stage.run, run.first_stage.k
             stage = Judged(first.docs, qrels, first.query_ids, first.doc_ids).scores([f"recall@{k}"])
             scores |= named_means(stage, "first_stage_")
-        return Evaluation(self.metadata, self.source.subset, model_meta, run, qrels, judged, slices, by_slice, scores)
+        return Evaluation(
+            self.metadata,
+            self.source.subset,
+            model_meta,
+            run,
+            qrels,
+            judged,
+            slices,
+            by_slice,
+            scores,
+            families=self.tables.query_families,
+        )
+
+    def _group_counts(self, queries: Mapping[str, Sequence[str]]) -> dict[str, float]:
+        """Return the number of groups of the queries of each slice, where a group has several."""
+        families = self.tables.query_families
+        counts = {name: len(set(query_groups(families, of_slice))) for name, of_slice in queries.items()}
+        return {
+            f"{name}_n_query_groups" if name else "n_query_groups": count for name, count in counts.items() if count
+        }
 
     def _small_intervals(self, judged: Judged, counts: Mapping[str, float]) -> dict[str, float]:
         """Return intervals of the main score over too few queries; none if all queries have the same score."""
@@ -431,9 +453,12 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         found: dict[str, float] = {}
         for name, part in {"": None, **self.tables.slices}.items():
             if main.partition("_at_")[0] in MEASURES and too_small(counts, name):
-                values = judged.scores([measure], part).scores[measure]
+                scores = judged.scores([measure], part)
+                values = scores.scores[measure]
                 if len(set(values.tolist())) > 1:
-                    low, high = bootstrap(values[:, None]).intervals()[0].tolist()
+                    groups = query_groups(self.tables.query_families, scores.queries)
+                    independent = by_group(values[:, None], groups) if groups else values[:, None]
+                    low, high = bootstrap(independent).intervals()[0].tolist()
                     found |= limits(f"{name}_{main}" if name else main, (low, high))
         return found
 

@@ -14,6 +14,7 @@ from patent_mteb.metrics.significance import (
     TESTS,
     bootstrap,
     bootstraps,
+    by_group,
     compare,
     counts,
     difference_interval,
@@ -215,6 +216,24 @@ def test_scale_does_not_matter(scale):
     np.testing.assert_array_equal(
         bootstrap(SCORES * scale, resamples=400).p_values(), bootstrap(SCORES, resamples=400).p_values()
     )
+
+
+def test_queries_of_one_family_are_drawn_together():
+    """60 families of 1 to 7 queries with much in common: SciPy's bootstrap of a ratio over families, and the same mean."""
+    rng = np.random.default_rng(8)
+    family = np.repeat(np.arange(60), rng.integers(1, 8, 60))
+    scores = np.clip(rng.random(60)[family] + rng.normal(0, 0.1, len(family)), 0, 1)
+    result = bootstrap(by_group(scores[:, None], rng.permutation(100)[family]))
+    assert len(result.scores) == 60 and result.means[0] == pytest.approx(scores.mean(), abs=1e-12)
+    sums, sizes = np.bincount(family, scores), np.bincount(family)
+    wanted = stats.bootstrap(
+        (sums, sizes), lambda total, n, axis: total.sum(axis) / n.sum(axis), paired=True, n_resamples=9999, rng=1
+    ).confidence_interval
+    width = wanted.high - wanted.low
+    assert result.intervals()[0] == pytest.approx([wanted.low, wanted.high], abs=0.06 * width)
+    apart = bootstrap(scores[:, None]).intervals()[0]
+    assert np.ptp(apart) < 0.7 * width
+    assert by_group(SCORES, np.arange(300)) is SCORES
 
 
 def test_zeros_only():
