@@ -477,7 +477,7 @@ MARK = "†"  # marks a score on too few items, and a mean without such scores
 
 _LEAST = {
     "n_queries": ("query", "queries", 50),
-    "n_query_groups": ("application or family of queries", "applications or families of queries", 50),
+    "n_query_groups": ("family of queries", "families of queries", 50),  # or applications, whose claims are queries
     "n_test": ("test row", "test rows", 30),
     "n_pairs": ("test row", "test rows", 30),
     "n_classes": ("class", "classes", 2),

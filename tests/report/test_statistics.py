@@ -2,10 +2,12 @@
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from report_folders import HEADLINE, add, attest, built_tables, model_folder
 
-from patent_mteb.metrics.significance import TESTS, bootstrap
+from patent_mteb.metrics.significance import TESTS, bootstrap, by_group
 from patent_mteb.report import statistics as module
 from patent_mteb.report.cells import Score
 from patent_mteb.report.collect import ReportError, collect
@@ -180,6 +182,27 @@ def test_tables_of_other_sizes_and_of_another_group_change_nothing(tmp_path, mon
         for model, limits in zip(order, direct, strict=True):
             score = together.of("sample", f"{task}.sample", model)
             assert (score.low, score.high) == pytest.approx(tuple(limits), abs=1e-9)
+
+
+def test_queries_of_one_application_are_resampled_together(tmp_path):
+    """Two models, 120 queries of 40 applications: the statistics are those of one row an application, slices too."""
+    values = sliced(tmp_path)
+    of_query = {f"q{number}": number // 3 for number in range(120)}
+    for path in tmp_path.rglob("*.queries.parquet"):
+        table = pq.read_table(path)
+        group = pa.array([of_query[query] for query in table["query"].to_pylist()])
+        pq.write_table(table.append_column("group", group).replace_schema_metadata(table.schema.metadata), path)
+    compared, order = statistics(collect(tmp_path), "acme/last"), sorted(values)
+    by_name = sorted(range(120), key=lambda number: f"q{number}")
+    for part in ("", "in", "out"):
+        matrix = np.column_stack([values[model][part] for model in order])[by_name]
+        defined = ~np.isnan(matrix).any(axis=1)
+        groups = np.array(by_name)[defined] // 3
+        direct = bootstrap(by_group(matrix[defined], groups))
+        for place, model in enumerate(order):
+            score = compared.of("sample", f"{HEADLINE}.sample", model, part)
+            assert (score.low, score.high) == pytest.approx(tuple(direct.intervals()[place]), abs=1e-9)
+            assert score.n == defined.sum()
 
 
 def test_scores_of_a_slice_that_are_not_the_results_are_not_used(tmp_path):

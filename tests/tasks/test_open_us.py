@@ -11,11 +11,13 @@ from open_us_patents import D4, D5, Q1, Q2
 from small_patents import Words
 
 from patent_mteb.experiments import editions
+from patent_mteb.metrics.significance import too_small
 from patent_mteb.models import bm25
 from patent_mteb.recipes.open_layout import document_of
 from patent_mteb.search.engine import FAST_VARIABLE
 from patent_mteb.search.stored import StoredRun
 from patent_mteb.tasks import catalogue
+from patent_mteb.tasks.perquery import receiving
 
 TASKS = ("TACToTAC", "AbstractToTAC", "ClaimsToTAC", "ClaimToTAC", "ClaimToPassage")
 QRELS = {"ClaimToTAC": world.CLAIMS, "ClaimToPassage": world.PASSAGES}
@@ -101,6 +103,25 @@ def test_claims_and_paragraphs_are_judged_as_worked_out(tasks):
     passages = task.tables
     assert {key for key in passages.corpus if not passages.gate.admits(f"{Q1}#1", key)} == {f"{D4}#1", f"{D4}#2"}
     assert passages.categories[f"{Q2}#1"] == {f"{D4}#1": "X"}
+
+
+def test_claims_of_one_application_are_one_group(tasks):
+    received = []
+    with receiving(received.append):
+        (scores,) = (
+            tasks["PatentOpenUS2021010120231231ClaimToTACRetrieval"].evaluate(bm25(), "test", encode_kwargs={}).values()
+        )
+        (whole,) = (
+            tasks["PatentOpenUS2021010120231231TACToTACRetrieval"].evaluate(bm25(), "test", encode_kwargs={}).values()
+        )
+    table, apart = (evaluation.table() for evaluation in received)
+    of_query = dict(zip(table["query"].to_pylist(), table["group"].to_pylist(), strict=True))
+    assert {
+        (of_query[one] == of_query[other]) == (one[:-2] == other[:-2]) for one in of_query for other in of_query
+    } == {True}
+    assert (scores["n_queries"], scores["n_query_groups"]) == (4, 2)
+    assert "group" not in apart.column_names and "n_query_groups" not in whole
+    assert too_small(scores).endswith("2 families of queries")
 
 
 def test_a_run_that_shows_later_documents_is_cut(tasks, tmp_path, caplog):
