@@ -153,8 +153,9 @@ class Bootstrap(Compared):
         acceleration = (gaps**3).sum(axis=0) / np.where(squares > 0, 6 * squares**1.5, 1.0)
         ends = ndtri([(1 - level) / 2, (1 + level) / 2])
         found = []
-        for means, observed, skewed in zip(self.resampled.T, self.means, acceleration, strict=True):
-            below = ((means < observed).sum() + (means <= observed).sum()) / (2 * len(means))
+        of_model = np.ascontiguousarray(self.resampled.T)  # quantiles of rows take half the time of those of columns
+        for means, observed, skewed in zip(of_model, self.means, acceleration, strict=True):
+            below = (np.count_nonzero(means < observed) + np.count_nonzero(means <= observed)) / (2 * len(means))
             least = 0.5 / len(means)
             bias = ndtri(np.clip(below, least, 1 - least))
             shifted = bias + ends
@@ -188,10 +189,14 @@ class Bootstrap(Compared):
     def _pairs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         n, m = self.scores.shape
         rounding = _EQUAL * float(np.abs(self.scores).max())
-        differing = [(np.abs(self.scores - self.scores[:, [model]]) > rounding).sum(axis=0) for model in range(m)]
+        of_model = np.ascontiguousarray(self.scores.T)
+        differing = np.zeros((m, m))
+        for model, own in enumerate(of_model):
+            apart = np.abs(of_model[model + 1 :] - own) > rounding
+            differing[model, model + 1 :] = differing[model + 1 :, model] = np.count_nonzero(apart, axis=1)
         spread = (self.resampled - self.means) * np.sqrt(n / max(n - 1, 1))  # a resampled variance lacks (n - 1) / n
         single, joint = step_down(self.means, spread)
-        least = np.minimum(0.5 ** (np.stack(differing) - 1.0), 1.0)
+        least = np.minimum(0.5 ** (differing - 1), 1.0)
         return np.maximum(single, least), np.maximum(joint, least)
 
     def paper_p(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
