@@ -153,13 +153,12 @@ class Bootstrap(Compared):
         acceleration = (gaps**3).sum(axis=0) / np.where(squares > 0, 6 * squares**1.5, 1.0)
         ends = ndtri([(1 - level) / 2, (1 + level) / 2])
         found = []
-        of_model = np.ascontiguousarray(self.resampled.T)  # quantiles of rows take half the time of those of columns
-        for means, observed, skewed in zip(of_model, self.means, acceleration, strict=True):
-            below = (np.count_nonzero(means < observed) + np.count_nonzero(means <= observed)) / (2 * len(means))
-            least = 0.5 / len(means)
+        for deviations, observed, skewed in zip(self._deviations, self.means, acceleration, strict=True):
+            below = (np.count_nonzero(deviations < 0) + np.count_nonzero(deviations <= 0)) / (2 * len(deviations))
+            least = 0.5 / len(deviations)
             bias = ndtri(np.clip(below, least, 1 - least))
             shifted = bias + ends
-            found.append(np.quantile(means, ndtr(bias + shifted / (1 - skewed * shifted))))
+            found.append(observed + np.quantile(deviations, ndtr(bias + shifted / (1 - skewed * shifted))))
         n, above = len(self.scores), (self.scores > 0).sum(axis=0)
         few = (above < _FEW) & (self.scores >= 0).all(axis=0)
         mean_above = np.where(above > 0, self.means * n / np.maximum(above, 1), 1.0)
@@ -186,6 +185,11 @@ class Bootstrap(Compared):
         return self._pairs[1]
 
     @cached_property
+    def _deviations(self) -> NDArray[np.float32]:
+        """[m, resamples] from the observed means; single precision halves the time of quantiles and pairs."""
+        return np.ascontiguousarray((self.resampled - self.means).T, dtype=np.float32)
+
+    @cached_property
     def _pairs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         n, m = self.scores.shape
         rounding = _EQUAL * float(np.abs(self.scores).max())
@@ -194,8 +198,8 @@ class Bootstrap(Compared):
         for model, own in enumerate(of_model):
             apart = np.abs(of_model[model + 1 :] - own) > rounding
             differing[model, model + 1 :] = differing[model + 1 :, model] = np.count_nonzero(apart, axis=1)
-        spread = (self.resampled - self.means) * np.sqrt(n / max(n - 1, 1))  # a resampled variance lacks (n - 1) / n
-        single, joint = step_down(self.means, spread)
+        widened = np.float32(np.sqrt(n / max(n - 1, 1)))  # a resampled variance lacks (n - 1) / n
+        single, joint = step_down(self.means, self._deviations * widened)
         least = np.minimum(0.5 ** (differing - 1), 1.0)
         return np.maximum(single, least), np.maximum(joint, least)
 
@@ -213,26 +217,26 @@ class Bootstrap(Compared):
 
 
 def step_down(
-    means: NDArray[np.float64], spread: NDArray[np.float64]
+    means: NDArray[np.float64], deviations: NDArray[np.float32]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The two-sided p values of all pairs of m means, each for itself and for all together: two of [m, m].
 
-    ``spread`` [resamples, m] are deviations of the means that share their distribution. The method is that of
+    ``deviations`` [m, resamples] from the means have the distribution of these. The method is that of
     :meth:`Bootstrap.joint`.
     """
     first, second = np.triu_indices(len(means), 1)
     gaps = np.abs(means[first] - means[second])
     order = np.argsort(gaps, kind="stable")
-    of_model = np.ascontiguousarray(spread.T, dtype=np.float32)  # in single precision it takes half the time
-    largest, apart = np.zeros((2, len(spread)), dtype=np.float32)
-    single, joint = np.ones((2, len(gaps)))
-    for pair in order:
-        np.abs(np.subtract(of_model[first[pair]], of_model[second[pair]], out=apart), out=apart)
+    largest, apart = np.zeros((2, deviations.shape[1]), dtype=np.float32)
+    single, joint = np.where(gaps > 0, 1 / (len(apart) + 1), np.ones((2, len(gaps))))
+    beyond = np.ptp(deviations, axis=0).max(initial=0)  # no resample has a larger difference
+    for pair in order[: np.searchsorted(gaps[order] * (1 - _ROUNDING), beyond, side="right")]:
+        np.abs(np.subtract(deviations[first[pair]], deviations[second[pair]], out=apart), out=apart)
         np.maximum(largest, apart, out=largest)
         if gaps[pair] > 0:
             gap = np.float32(gaps[pair] * (1 - _ROUNDING))
-            single[pair] = (np.count_nonzero(apart >= gap) + 1) / (len(spread) + 1)
-            joint[pair] = (np.count_nonzero(largest >= gap) + 1) / (len(spread) + 1)
+            single[pair] = (np.count_nonzero(apart >= gap) + 1) / (len(apart) + 1)
+            joint[pair] = (np.count_nonzero(largest >= gap) + 1) / (len(apart) + 1)
     joint[order] = np.maximum.accumulate(joint[order][::-1])[::-1]
     return _symmetric((first, second), single, len(means)), _symmetric((first, second), joint, len(means))
 

@@ -215,7 +215,7 @@ def rank_runs(
         resampled = _macro([np.mean([drawn[name] for name in group], axis=0) for group in groups.values()])
         low, high = np.quantile(resampled, [0.025, 0.975], axis=0)
         ends = {run: Score(float(low[at]), float(high[at])) for at, run in enumerate(runs)}
-        _, joint = step_down(np.round(means, _DIGITS), resampled - means)
+        _, joint = step_down(np.round(means, _DIGITS), (resampled - means).T.astype(np.float32))
         better = (joint < ALPHA) & (means[:, None] > means)  # [run, run that it is better than]
         intervals = {
             run: (1 + int(better[:, at].sum()), len(runs) - int(better[at].sum())) for at, run in enumerate(runs)
