@@ -46,9 +46,7 @@ COLUMNS = (
 _DIGITS = 4
 MISSING = "–"
 TIED = "≈"  # follows a score that is not significantly different from the best of its task
-_TIED_NOTE = (
-    f"{TIED}: cannot be told from the best of the task on the same queries (p >= 0.05, jointly over all pairs)."
-)
+_TIED_NOTE = f"{TIED}: not distinguishable from the best of the task on the same queries (joint p of 0.05 or more)."
 UNTESTED = "◦"  # follows a score that was not compared with the best of its task, in a table with compared ones
 _UNTESTED_NOTE = f"{UNTESTED}: not compared with the best (no scores by query, or other queries)."
 

@@ -223,7 +223,7 @@ def _notes(found: Sequence[Job], baseline: str, runs: int) -> Iterator[str]:
     )
     if runs > 1:
         yield (
-            "Best models: the best and those that cannot be told from it on the same queries (95%, jointly over all"
+            "Best models: the best and those not distinguishable from it on the same queries (95%, jointly over all"
             " pairs of models); not compared without scores by query. The interval of a gap is of this pair alone."
             " Cheapest: of these, the one with the fewest hours if all were timed on one kind of device, else the"
             " smallest vectors."

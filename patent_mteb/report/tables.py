@@ -101,8 +101,8 @@ def _of_task(view: BenchmarkView, statistics: Statistics, task: MeasuredTask) ->
         f" against the best of the slice on the same queries ({TEST_NAMES[statistics.test]}), for this pair alone."
         " Effect: difference to the best in standard deviations of the differences by query (Cohen's d).",
         f"Joint p, Tied with, Better than (models by their #) hold for all pairs together: the chance that any model is"
-        f" called better than an equal one is at most {100 * ALPHA:.0f}%. Tied are models that these queries cannot"
-        f" tell apart (joint p of {ALPHA} or more).",
+        f" called better than an equal one is at most {100 * ALPHA:.0f}%. Tied are models that these queries do not"
+        f" distinguish (joint p of {ALPHA} or more).",
         *((f"p base: against {statistics.baseline}.",) if statistics.baseline else ()),
     )
     title = f": intervals and tests, {task.short}"
@@ -136,8 +136,8 @@ def _detectable(view: BenchmarkView, statistics: Statistics) -> Table:
     )
     note = (
         "Detectable: the smallest true difference of two models that a two-sided paired test at 0.05 finds in four of"
-        " five cases, with the median spread of differences among the models here. Tied: models that cannot be told"
-        " from the best, itself included."
+        " five cases, with the median spread of differences among the models here. Tied: models that are not"
+        " distinguishable from the best, itself included."
     )
     return view.table("detectable", ": what each task can tell apart", columns, rows, notes=(note,))
 

@@ -100,4 +100,4 @@ def test_what_a_task_can_tell_apart(measured):
     assert row[3].value == pytest.approx(detectable(np.column_stack(list(values.values()))))
     marked = built_tables(root, "acme/d")["sample-wipo-at-tasks"]
     assert [cell.behind.strip() for cell in marked.rows[0][3:]] == ["", "≈", "", ""]
-    assert any(note.startswith("≈: cannot be told from the best") for note in marked.notes)
+    assert any(note.startswith("≈: not distinguishable from the best") for note in marked.notes)

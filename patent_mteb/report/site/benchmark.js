@@ -27,7 +27,7 @@ function smallOf(tab, slice, place, task) {
 const jointText = (p) => `p ${pText(p)}, jointly over all pairs`;
 
 function againstBest(sure) {
-  if (isNumber(sure?.[3])) return `${jointText(sure[3])}: ${sure[2] ? "cannot be told apart" : "worse"}`;
+  if (isNumber(sure?.[3])) return `${jointText(sure[3])}: ${sure[2] ? "cannot be distinguished" : "worse"}`;
   return sure?.[2] ? "the best" : "not compared";
 }
 
@@ -151,7 +151,7 @@ function bySlice(tab) {
     labelled("about", "Show", choice("show", about, firstTask, (value) => { state.about = value; paint(); })),
     families.size > 1 ? labelled("family", "By", choice("by", [...families.keys()].map((family) => [family, FAMILIES[family] ?? family]), [...families.keys()][0], (value) => { state.family = value; paint(); })) : null);
   paint();
-  return [make("p", { class: "soft" }, "Here the colour is the score. ≈: cannot be told from the best model."), controls, holder];
+  return [make("p", { class: "soft" }, "Here the colour is the score. ≈: cannot be distinguished from the best model."), controls, holder];
 }
 
 function wordsOf(tab) {

@@ -25,7 +25,7 @@ function headlineKnown(tab, head, place) {
       ["Task", `${head.task} (${head.short})`],
       ["Score", `${fixed(head.values[place])} (${head.measure})`],
       ["95% interval", intervalText(head.intervals[place])],
-      ["Against the best", { true: "the best, or cannot be told from it", false: "worse", null: "not compared" }[head.tied[place]]],
+      ["Against the best", { true: "the best, or cannot be distinguished from it", false: "worse", null: "not compared" }[head.tied[place]]],
       ["Too little", head.small[place]],
       ...modelLines(run),
     ],
