@@ -505,7 +505,8 @@ def _drop_prompts(model: Any) -> None:
     if wrapper := next((one for one in inside if isinstance(one, InstructSentenceTransformerModel)), None):
         wrapper.instruction_template = _no_instruction
     elif wrapper := next((one for one in inside if _has_checkpoint_prompts(one)), None):
-        wrapper.model_prompts, wrapper.model.prompts, wrapper.model.default_prompt_name = {}, {}, None
+        wrapper.model_prompts, wrapper.model.default_prompt_name = {}, None
+        wrapper.model.prompts = dict.fromkeys(wrapper.model.prompts, "")  # some of mteb's wrappers ask for one by name
     elif not isinstance(model, LateInteraction):
         raise ModelError(
             f"the prompts of '{model.mteb_model_meta.name}' cannot be left out: it is neither a patent model of the"
