@@ -248,8 +248,14 @@ def _without_zeros(parts: Sequence[str], kind: str) -> str:
 
 
 def _british(parts: Sequence[str], kind: str) -> str:
-    """A document of kind D has the number of its application, with two digits of the year: ``0612345``."""
-    return _digits(parts).zfill(7) if kind[:1] == "D" and _digits(parts) else _without_zeros(parts, kind)
+    """A document of kind D has the number of its application, with two digits of the year: ``0612345``.
+
+    Without a kind code a zero in front of seven digits may be of the year, or fill the number of an old patent.
+    """
+    digits = _digits(parts)
+    if kind[:1] == "D" and digits:
+        return digits.zfill(7)
+    return "" if not kind and len(digits) == 7 and digits[0] == "0" else _without_zeros(parts, kind)
 
 
 def _austrian(parts: Sequence[str], kind: str) -> str:

@@ -25,7 +25,12 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def _is_answer(row: Mapping[str, Any]) -> bool:
-    return any(_local(name) == _ANSWER for name in row) or bool(_DOCUMENTS & row.keys())
+    return any(_local(name) == _ANSWER for name in row) or bool(_DOCUMENTS & row.keys()) or _is_result(row)
+
+
+def _is_result(row: Mapping[str, Any]) -> bool:
+    """Whether an object is a publication that a search found, without its answer around it."""
+    return row.get("@system") == "ops.epo.org" and "document-id" in row
 
 
 def is_ops_json(path: Path) -> bool:
@@ -34,7 +39,12 @@ def is_ops_json(path: Path) -> bool:
 
 def read_ops_json(path: Path, documents: Callable[[Element, str], Iterator[Item]]) -> Iterator[Item]:
     """Yield the items that ``documents`` gives for the root element of each answer and its position."""
-    return read_json_documents(path, lambda row, place: documents(element_of("answer", row), place), _is_answer)
+
+    def read(row: Mapping[str, Any], place: str) -> Iterator[Item]:
+        answer = {"search-result": {"publication-reference": row}} if _is_result(row) else row
+        return documents(element_of("answer", answer), place)
+
+    return read_json_documents(path, read, _is_answer)
 
 
 def _local(name: str) -> str:

@@ -354,3 +354,21 @@ def test_the_keys_of_lens_are_priorities(tmp_path):
     ((patent,), _) = items(tmp_path / "lens.json", json.dumps(rows))
     assert patent.publication_number == "WO2008080153A2"
     assert ("US2006871658", "priority") in related(tmp_path / "lens.json")
+
+
+def test_publications_that_a_search_of_ops_found_are_read_without_their_answer(tmp_path):
+    number = {
+        "@document-id-type": "docdb",
+        "country": {"$": "US"},
+        "doc-number": {"$": "2024319688"},
+        "kind": {"$": "A1"},
+    }
+    rows = [{"@system": "ops.epo.org", "@family-id": "80113672", "document-id": number}]
+    ((patent,), _) = items(tmp_path / "search.json", json.dumps(rows))
+    assert (patent.publication_number, patent.family_id) == ("US2024319688A1", "80113672")
+
+
+def test_british_numbers_with_a_zero_in_front_are_ambiguous_without_a_kind_code(tmp_path):
+    rows = [["Publication number", "Citations"], ["EP2000002A1", "GB0113770; GB 0113770 A; GB0113770D0; GB2345678"]]
+    _, citations = table(tmp_path, *rows)
+    assert [one.cited for one in citations] == ["GB0113770", "GB113770A", "GB0113770D0", "GB2345678"]
