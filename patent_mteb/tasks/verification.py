@@ -89,6 +89,9 @@ def _contradictions(entry: Mapping[str, Any], place: Place) -> Iterator[str]:
     except OverflowError:
         yield "a score is too large for a number"
         return
+    for key in sorted(entry.keys() - scores.keys()):
+        if key.endswith(_COUNTS):
+            yield f"{key} is {entry[key]!r}, not a count"
     for key, value in scores.items():
         if key.endswith(_COUNTS) and not (0 <= value <= 2.0**53 and value == int(value)):
             yield f"{key} is {value}, not a count"
@@ -150,7 +153,6 @@ def check_queries(entry: Mapping[str, Any], place: Place, path: Path | None = No
     path = path or place.path.with_name(f"{place.task}.queries.parquet")
     if not path.exists() and not path.is_symlink():
         return None
-    measure = per_query_measure(place.main_score)
     try:
         if not path.is_file():
             raise ValueError("not a regular file")
@@ -160,11 +162,9 @@ def check_queries(entry: Mapping[str, Any], place: Place, path: Path | None = No
                 raise ValueError("it does not say which run it is of")
             if file.schema_arrow.field("query").type not in (pa.string(), pa.large_string()):
                 raise ValueError("query ids that are not text")
-            names = file.schema_arrow.names
-            wanted = [name for name in names if "@" in name or name.startswith(("score:", "slice:"))]
-            if not pa.types.is_floating(file.schema_arrow.field(measure).type):
-                raise ValueError(f"column '{measure}' does not hold numbers")
-            table = file.read(columns=["query", *dict.fromkeys((measure, *wanted))])
+            table = file.read(
+                columns=["query", *_score_columns(file.schema_arrow, per_query_measure(place.main_score))]
+            )
         queries = table["query"].to_pylist()
         columns = {name: table[name].to_numpy().astype(np.float64) for name in table.column_names if name != "query"}
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -177,6 +177,16 @@ def check_queries(entry: Mapping[str, Any], place: Place, path: Path | None = No
     if problem:
         raise ContradictionError(problem, path=path, remedy=remedy)
     return path
+
+
+def _score_columns(schema: pa.Schema, main: str) -> list[str]:
+    """Return the names of the columns of scores and slices; one of another type, or a second one, counts as missing."""
+    kinds = [(field.name, pa.types.is_floating(field.type), pa.types.is_boolean(field.type)) for field in schema]
+    found = [
+        name for name, floating, _ in kinds if floating and (name == main or "@" in name or name.startswith("score:"))
+    ]
+    found += [name for name, _, boolean in kinds if boolean and name.startswith("slice:")]
+    return [name for name in found if schema.names.count(name) == 1]
 
 
 def _other_run(place: Place, identity: dict[str, Any]) -> str:
@@ -196,11 +206,13 @@ def _other_run(place: Place, identity: dict[str, Any]) -> str:
 
 
 def _incomplete(entry: Mapping[str, Any], queries: list[str]) -> str:
-    expected, distinct = entry.get("n_queries", len(queries)), len(set(queries))
+    expected, distinct = entry.get("n_queries", math.nan), len(set(queries))
     if len(queries) == distinct == expected:
         return ""
     problem = "queries occur twice, or do not belong to the result"
-    if distinct < expected:
+    if math.isnan(expected):
+        problem = "the result states no number of queries"
+    elif distinct < expected:
         problem = f"{expected - distinct:.0f} of {expected:.0f} queries are missing"
     return f"incomplete per-query scores: {problem}"
 
@@ -215,7 +227,7 @@ def _other_scores(entry: Mapping[str, Any], place: Place, columns: Mapping[str, 
     stated = {per_query_measure(main): "main_score"}
     stated |= {name: name.replace("@", "_at_") for name in columns if "@" in name and name not in stated}
     sizes = {key.removesuffix("_n_queries"): size for key, size in entry.items() if key.endswith("_n_queries")}
-    parts = [part for part in sizes if f"{part}_{main}" in entry and not part.startswith("paper")]
+    parts = [key.removesuffix(f"_{main}") for key in entry if key.endswith(f"_{main}") and not key.startswith("paper_")]
     parts += [name.removeprefix("score:") for name in columns if name.startswith("score:")]
     stated |= {f"score:{part}": f"{part}_{main}" for part in parts}
     for name, key in stated.items():
