@@ -159,6 +159,10 @@ def load_base(name: str, settings: Settings, recipe: str, device: str | None = N
         pools = f"pools by {found}" if found else "has no pooling of tokens"
         problem = f"the base {name} {pools}, and recipe {recipe} trains {settings.pooling} pooling"
         raise DataError(problem, remedy="choose another base, or --set pooling=any")
+    width = (settings.head_width if settings.head != "none" else None) or int(model.get_embedding_dimension() or 0)
+    if settings.matryoshka and width and max(settings.matryoshka) > width:
+        problem = f"the vectors that recipe {recipe} trains have {width} dimensions, not {max(settings.matryoshka)}"
+        raise DataError(problem, remedy=f"give numbers of dimensions up to {width} (--set matryoshka=...)")
     if settings.max_length is not None and not is_static(model):
         limit = model.get_max_seq_length()
         model.max_seq_length = min(settings.max_length, limit) if limit else settings.max_length

@@ -164,12 +164,17 @@ def _check_options(job: Job) -> None:
             f"{recipe.name} trains tasks with labels, whose batches have pairs of rows of several labels, not {batch}"
         )
         raise DataError(problem, remedy=f"--set batch={max(_SMALLEST_GROUPED, batch + batch % 2)}")
+    if batch == 1 and recipe.loss in ("ranking", "multitask") and not job.settings.hard_negatives:
+        problem = f"{recipe.name} compares the pairs of a batch with each other, and a batch of one pair has no other"
+        raise DataError(problem, remedy="--set batch=32")
     for name in job.trackers:
         if name not in TRACKERS or importlib.util.find_spec(name) is None:
             problem = f"the experiment tracker {name} is unknown or not installed"
             raise DataError(problem, remedy=f"install one of {', '.join(TRACKERS)}, or leave out --tracker")
     if not job.settings.lr:
         raise DataError("a learning rate of 0 changes nothing", remedy="set a positive one, such as --set lr=2e-5")
+    if not job.settings.epochs:
+        raise DataError("no epoch trains nothing", remedy="set a positive number, such as --set epochs=1")
 
 
 def _check_negatives(job: Job) -> None:

@@ -361,7 +361,7 @@ def run_seed(
         gradient_accumulation_steps=settings.accumulation,
         learning_rate=settings.lr,
         lr_scheduler_type=settings.schedule,
-        warmup_steps=settings.warmup,  # below 1: a share
+        warmup_steps=settings.warmup if steps > 1 else 0,  # a share; a warm-up of the only step has a rate of 0
         optim=optimiser_of(job),
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.clip,

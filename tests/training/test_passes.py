@@ -103,6 +103,9 @@ def test_log_card_and_record_count_the_rows_and_an_epoch_is_one_pass(bert, tmp_p
         pytest.param("wipo-r2", ["hard_negatives=2", "negatives_reranker=ce"], "negatives_margin=0.05", id="no margin"),
         pytest.param("wipo-r2", ["negatives_reranker=ce"], "hard_negatives=1", id="reranker alone"),
         pytest.param("wipo-r2", ["negatives_margin=0.05"], "hard_negatives=1", id="margin alone"),
+        pytest.param("wipo-r2", ["batch=1"], "batch=32", id="one pair"),
+        pytest.param("patembed-ret-only", ["batch=1"], "batch=32", id="one pair of a task"),
+        pytest.param("wipo-r2", ["epochs=0"], "epochs=1", id="no epoch"),
         pytest.param("patembed-multitask", ["batch=7"], "batch=8", id="odd"),
         pytest.param("patembed-multitask", ["batch=2"], "batch=4", id="two"),
         pytest.param("patembed-no-classif", ["batch=33"], "batch=34", id="pairs with labels"),
@@ -134,6 +137,20 @@ def test_the_rate_rises_over_the_share_of_the_warm_up(bert, tmp_path):
     with (tmp_path / "seed-42" / "history.csv").open() as stream:
         rates = [float(row["learning_rate"]) for row in csv.DictReader(stream) if row["loss"]]
     assert rates == sorted(rates) and rates[0] < rates[-1]
+
+
+def test_more_dimensions_than_those_of_the_base_are_refused_before_the_pairs(bert, tmp_path):
+    asked = job("wipo-r3", str(bert), tmp_path / "out", "matryoshka=9999,8")
+    with pytest.raises(DataError, match=r"have \d+ dimensions, not 9999"):
+        jobs.train(asked, small(), quiet=True)
+    assert not (tmp_path / "out" / "pairs").exists()
+
+
+def test_the_only_step_of_a_run_has_a_rate(bert, tmp_path):
+    asked = job("wipo-r2", str(bert), tmp_path, "max_length=16", max_steps=1, drop_leaks=True)
+    jobs.train(asked, small(), quiet=True)
+    with (tmp_path / "seed-42" / "history.csv").open() as stream:
+        assert [float(row["learning_rate"]) for row in csv.DictReader(stream) if row["loss"]] == [asked.settings.lr]
 
 
 def test_an_asymmetric_base_is_a_sentence(bert, tmp_path):
