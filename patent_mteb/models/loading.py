@@ -273,13 +273,15 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
         count = used.get("prompt_tokens") if isinstance(used, dict) else None
         self.tokens.append(count if count and is_count(count, most) else None)
         try:
-            rows = {int(row["index"]): row["embedding"] for row in answer["data"]}
-            vectors = np.array([rows[number] for number in range(len(texts))], np.float32)
+            rows = {row["index"]: row["embedding"] for row in answer["data"]}
+            vectors = np.array([rows[number] for number in range(len(texts))])
         except (KeyError, TypeError, ValueError):
             raise self._unusable(f"no vector for each of {len(texts)} texts") from None
+        if vectors.dtype.kind not in "fi":  # strings, truth values, null
+            raise self._unusable(f"vectors of {vectors.dtype.name}")
         if vectors.ndim != 2 or len(rows) != len(texts):
             raise self._unusable(f"{len(rows)} vectors of shape {vectors.shape[1:]} for {len(texts)} texts")
-        return vectors
+        return vectors.astype(np.float32)
 
     def _unusable(self, what: str) -> EndpointError:
         return EndpointError(

@@ -298,7 +298,7 @@ class _SentenceTransformersEncoder:
             if text and text in tokenizer.get_vocab():
                 if tokenizer.tokenize(text) != [text]:
                     added = {"additional_special_tokens": [AddedToken(text, normalized=False, special=True)]}
-                    tokenizer.add_special_tokens(added, replace_additional_special_tokens=False)
+                    tokenizer.add_special_tokens(added, False)  # keep others; the name differs between versions
                 return int(tokenizer.convert_tokens_to_ids(text))
         return None
 

@@ -90,6 +90,13 @@ def test_a_refusal_that_lasts_keeps_what_was_encoded_and_the_next_run_asks_for_t
         lambda document: {
             "data": [{**row, "embedding": row["embedding"][: 3 + row["index"]]} for row in document["data"]]
         },
+        lambda document: {
+            "data": [{**row, "embedding": [x > 0 for x in row["embedding"]]} for row in document["data"]]
+        },
+        lambda document: {"data": [{**row, "embedding": list(map(str, row["embedding"]))} for row in document["data"]]},
+        lambda document: {"data": [{**row, "embedding": [None, 1.0]} for row in document["data"]]},
+        lambda document: {"data": [{**row, "index": row["index"] + 0.5} for row in document["data"]]},
+        lambda document: {"data": [{**row, "index": str(row["index"])} for row in document["data"]]},
         lambda document: {"error": "no"},
     ],
 )

@@ -485,6 +485,21 @@ def test_markers_outside_the_vocabulary_are_refused(tmp_path):
         li.LateInteraction(folder)
 
 
+@pytest.mark.parametrize("model_type", [{}, {"model_type": "Another"}])
+def test_an_older_checkpoint_whose_markers_its_tokenizer_would_split_gives_the_same_vectors(tmp_path, model_type):
+    new, old = (write_checkpoint(tmp_path / name, "pylate") or tmp_path / name for name in ("new", "old"))
+    path = old / "config_sentence_transformers.json"
+    settings = json.loads(path.read_text("utf-8"))
+    del settings["model_type"]
+    path.write_text(json.dumps({**settings, **model_type}), "utf-8")
+    for is_query in (True, False):
+        ours, theirs = (
+            li.LateInteraction(folder, device="cpu").encode_tokens(["rotor blade"], is_query=is_query)
+            for folder in (new, old)
+        )
+        np.testing.assert_array_equal(ours[0], theirs[0])
+
+
 def test_other_bad_arguments(checkpoints, tmp_path):
     with pytest.raises(ModelError, match="not a model"):
         colbert.inspect_checkpoint(tmp_path)
