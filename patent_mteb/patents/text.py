@@ -148,9 +148,10 @@ def _without_boilerplate(lines: Sequence[str]) -> list[str]:
 
 
 _CONTROL_TOKEN = re.compile(
-    r"\[(?:CLS|SEP|MASK|PAD|UNK)\]"  # BERT, ModernBERT
+    r"\[(?:CLS|SEP|MASK|PAD|UNK|BOS|EOS|/?INST|gMASK)\]"  # BERT, ModernBERT, Mistral, GLM
     r"|<(?:/?s|cls|sep|mask|pad|unk|bos|eos|extra_id_\d+|(?:start|end)_of_turn)>"  # RoBERTa, XLM-R, T5, Gemma
-    r"|<\|[\w-]+\|>"  # GPT, Qwen, Llama
+    r"|<(?:sop|eop|fim_\w+|/?think|/?tool_(?:call|response))>"  # GLM, StarCoder, Qwen
+    r"|<(?:\|[\w-]+\||｜[\w▁-]+｜)>"  # GPT, Qwen, Llama, DeepSeek
 )
 """Tokens that tokenizers read as their own wherever a text has them."""
 

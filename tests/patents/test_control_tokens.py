@@ -14,6 +14,11 @@ FAMILIES = {
     "RoBERTa": ("<s>", "</s>", "<pad>", "<mask>", "<unk>"),
     "T5": ("</s>", "<pad>", "<extra_id_0>", "<extra_id_99>"),
     "Qwen": ("<|endoftext|>", "<|im_start|>", "<|fim-pad|>"),
+    "Mistral": ("[INST]", "[/INST]"),
+    "GLM": ("[gMASK]", "<sop>", "<eop>"),
+    "reasoning": ("<think>", "</think>", "<tool_call>", "</tool_response>"),
+    "DeepSeek": ("<｜begin▁of▁sentence｜>", "<｜User｜>"),
+    "StarCoder": ("<fim_prefix>", "<fim_suffix>"),
     "Gemma": ("<bos>", "<eos>", "<start_of_turn>", "<end_of_turn>"),
 }
 
