@@ -42,7 +42,7 @@ _TAG = re.compile(
 )
 _BLOCK = re.compile(any_of("blocks"), re.IGNORECASE)
 _LETTER_TAGS = frozenset("abiou")
-_OTHER_MARKUP = re.compile(r"<!--[^<>]*-->|<\?[A-Za-z][^<>]*\?>|<!DOCTYPE[^<>]*>", re.IGNORECASE)
+_OTHER_MARKUP = re.compile(r"<!--[^<>]*-->|<\?[A-Za-z][^<>]*\?>|<!DOCTYPE[^<>]*>|<image></image>", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:amp;)*(#\d{1,7};|#[xX][0-9A-Fa-f]{1,6};|[A-Za-z][A-Za-z0-9]{1,31};)")
 _ENTITY_DEPTH = 4
 _INVISIBLE = re.compile(

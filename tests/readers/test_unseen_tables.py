@@ -372,3 +372,11 @@ def test_british_numbers_with_a_zero_in_front_are_ambiguous_without_a_kind_code(
     rows = [["Publication number", "Citations"], ["EP2000002A1", "GB0113770; GB 0113770 A; GB0113770D0; GB2345678"]]
     _, citations = table(tmp_path, *rows)
     assert [one.cited for one in citations] == ["GB0113770", "GB113770A", "GB0113770D0", "GB2345678"]
+
+
+def test_the_marks_of_sgml_in_abstracts_of_patentscope_are_not_text(tmp_path):
+    header = ["Application Id", "Title", "Country", "Abstract", "Applicants"]
+    rows = [["JP2000100001", "Needle", "JP", '<SDOAB LA="E"><P>A needle.</P><P>COPYRIGHT: JPO</P></SDOAB>', "Doe"]]
+    rows += [["EP1300001", "Tool", "EP", "A tool with an <image> token. <IMAGE></IMAGE>", "Doe"]]
+    (needle, tool), _ = table(tmp_path, header, *rows)
+    assert (needle.abstract, tool.abstract) == ("A needle.\nCOPYRIGHT: JPO", "A tool with an <image> token.")
