@@ -43,6 +43,10 @@ class Checkpoint:
     vocabulary: int | None  # rows of the embedding table
 
 
+_OLDER = "SentenceTransformer"
+"""Model type of older PyLate checkpoints. For others sentence-transformers makes a random projection."""
+
+
 class OtherCheckpointError(ModelError):
     """Not a checkpoint of a late-interaction model."""
 
@@ -80,7 +84,9 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
         kind: CheckpointFormat = "sentence-transformers"
         matches = [_LEADING_MARKER.match(stored.get(role, "")) for role in ROLE_NAMES]
         markers = [match[0] if match else "" for match in matches]
-    elif settings.get("model_type") == "ColBERT" or {"query_prefix", "document_prefix"} <= settings.keys():
+    elif settings.get("model_type") == "ColBERT" or (
+        {"query_prefix", "document_prefix"} <= settings.keys() and settings.get("model_type", _OLDER) == _OLDER
+    ):
         kind = "pylate"
         markers = [settings.get("query_prefix", "[Q] ") or "", settings.get("document_prefix", "[D] ") or ""]
         if not any(module.get("type", "").rpartition(".")[2] == "Dense" for module in modules):

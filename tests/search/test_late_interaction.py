@@ -485,7 +485,7 @@ def test_markers_outside_the_vocabulary_are_refused(tmp_path):
         li.LateInteraction(folder)
 
 
-@pytest.mark.parametrize("model_type", [{}, {"model_type": "Another"}])
+@pytest.mark.parametrize("model_type", [{}, {"model_type": "SentenceTransformer"}])
 def test_an_older_checkpoint_whose_markers_its_tokenizer_would_split_gives_the_same_vectors(tmp_path, model_type):
     new, old = (write_checkpoint(tmp_path / name, "pylate") or tmp_path / name for name in ("new", "old"))
     path = old / "config_sentence_transformers.json"
@@ -498,6 +498,15 @@ def test_an_older_checkpoint_whose_markers_its_tokenizer_would_split_gives_the_s
             for folder in (new, old)
         )
         np.testing.assert_array_equal(ours[0], theirs[0])
+
+
+@pytest.mark.parametrize("model_type", ["Another", None])
+def test_a_model_type_whose_projection_would_be_random_is_refused(tmp_path, model_type):
+    folder = write_checkpoint(tmp_path / "model", "pylate") or tmp_path / "model"
+    path = folder / "config_sentence_transformers.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "model_type": model_type}), "utf-8")
+    with pytest.raises(ModelError, match="not a late-interaction checkpoint"):
+        li.LateInteraction(folder)
 
 
 def test_other_bad_arguments(checkpoints, tmp_path):
