@@ -23,7 +23,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any, get_type_hints
 
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, readable
 from patent_mteb.files import text_lines
 from patent_mteb.patents.categories import is_category, split_category
 from patent_mteb.patents.ipc import is_code, read_codes
@@ -549,6 +549,16 @@ def suggest(
 
     Columns ``without`` are not used.
     """
+    with readable(path):
+        found = path.stat()
+    return _suggest(path, unfinished, tuple(sheets), frozenset(without), found.st_size, found.st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _suggest(
+    path: Path, unfinished: bool, sheets: tuple[str, ...], without: frozenset[str], _bytes: int, _changed: int
+) -> Suggestion:
+    """Look at the columns once for the recognition, the preview and the reading of a file."""
     sheet = open_sheet(path, is_known, sheets=sheets)
     guess = _guess([name for name in sheet.columns if name not in without], types_of(sheet))
     sections = _sections(guess)

@@ -346,9 +346,11 @@ class _TableReader:
 
     def _with_office(self, row: Mapping[str, Any], column: Column) -> Column:
         """The column with the office of the row's application, where its number has no office."""
-        applied = self._columns.fields.get("application_number")
+        cells = (text_of(row.get(self._places[name][0])) for name in column.column if name in self._places)
+        if column.office or column.office_column or not any(cell[:1].isdigit() for cell in cells):
+            return column
         text = self._text(row, column)
-        if not applied or column.office or column.office_column or not text[:1].isdigit() or read_number(text):
+        if "application_number" not in self._columns.fields or not text[:1].isdigit() or read_number(text):
             return column
         offices = self._offices_of_applications([row]) or self._all_offices
         if len(offices) != 1 or "WO" in offices:
