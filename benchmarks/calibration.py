@@ -1,6 +1,7 @@
 """How often the statements of a report are right: simulated from populations of queries whose truth is known.
 
     python benchmarks/calibration.py [--sets 1000] [--seed 1]     # the table of docs/numbers.md, about 15 minutes
+    python benchmarks/calibration.py --scores FILE.csv            # the same from real scores: a column a model
 
 A population has 120,000 queries and 22 models that share the difficulty of a query. Sets of n queries are drawn from it
 and judged by the functions of the report. For the statements on equal models, the scores of a query are dealt to the
@@ -23,6 +24,7 @@ from patent_mteb.report.tables import rank_runs
 Floats = NDArray[np.float64]
 QUERIES, MODELS = 120_000, 22
 SIZES = (50, 120, 500)
+COUNTS = (2, 5, 22)  # of models
 POPULATIONS = {  # the threshold of a hit, from which the share of zeros follows, and the parameters of a hit's gain
     "nDCG@10, mean .38, 31% zeros": (0.5, (1.2, 1.0)),
     "nDCG@10 OUT of domain, mean .08, 86% zeros": (-1.08, (1.2, 1.0)),
@@ -30,11 +32,13 @@ POPULATIONS = {  # the threshold of a hit, from which the share of zeros follows
     "one relevant document, mean .90": (1.4, (30.0, 0.6)),
 }
 GAP = 0.02  # true difference whose detection is counted
-BETTER = 5  # models that have it, among the 22
+BETTER = 5  # models that have it, among the 22; 1 among five or fewer
 
 
 def population(name: str, seed: int) -> Floats:
     """[queries, models] scores between 0 and 1: a query is a hit if its ease, half shared by the models, is enough."""
+    if name not in POPULATIONS:
+        return np.loadtxt(name, delimiter=",", skiprows=1)
     threshold, gain = POPULATIONS[name]
     rng = np.random.default_rng(seed)
     ease = 0.8 * rng.standard_normal((QUERIES, 1)) + 0.6 * rng.standard_normal((QUERIES, MODELS))
@@ -51,8 +55,8 @@ def _one_set(scores: Floats, truth: float) -> dict[str, float]:
         "a pair differs": float(every.p_values()[0, 1] < 0.05),
         "a pair differs, paper's p": float(every.paper_p(np.array([0]), np.array([1]))[0] < 0.05),
     }
-    for models in (2, 5, MODELS):
-        part = every if models == MODELS else Bootstrap(scores[:, :models], every.resampled[:, :models])
+    for models in (count for count in COUNTS if count <= scores.shape[1]):
+        part = Bootstrap(scores[:, :models], every.resampled[:, :models])
         # The first pair that differs has the best model, so this is also how often an equally good one is left out.
         found[f"some of {models} differ"] = float((part.joint() < 0.05).any())
     runs = [f"m{model}" for model in range(5)]
@@ -64,20 +68,24 @@ def _one_set(scores: Floats, truth: float) -> dict[str, float]:
     own = {run: {"t": float(every.means[model])} for model, run in enumerate(runs)}
     ranked = rank_runs(benchmark, own, {}, {"t": by_query})
     found["a rank of 5 equal is missed"] = float(any(ends[0] > 1 for ends in ranked.intervals.values()))
-    shifted = scores.copy()
-    shifted[:, :BETTER] += GAP
+    better, shifted = (BETTER if scores.shape[1] > BETTER else 1), scores.copy()
+    shifted[:, :better] += GAP
     moved = bootstrap(shifted)
-    upper = moved.p_values()[:BETTER, BETTER:], moved.joint()[:BETTER, BETTER:]
-    paper = np.stack([moved.paper_p(np.arange(BETTER), np.full(BETTER, other)) for other in range(BETTER, MODELS)])
-    found |= {"found, a pair": float((upper[0] < 0.05).mean()), "found, jointly": float((upper[1] < 0.05).mean())}
-    return found | {"found, paper's p": float((paper < 0.05).mean())}
+    others = np.arange(better, scores.shape[1])
+    paper = np.stack([moved.paper_p(np.full(len(others), one), others) for one in range(better)])
+    found |= {
+        "found, a pair": float((moved.p_values()[:better, better:] < 0.05).mean()),
+        "found, jointly": float((moved.joint()[:better, better:] < 0.05).mean()),
+        "found, paper's p": float((paper < 0.05).mean()),
+    }
+    return found
 
 
 def _sets(name: str, n: int, seed: int, sets: int) -> Counter[str]:
     scores, rng = population(name, 7), np.random.default_rng(seed)
     total: Counter[str] = Counter()
     for _ in range(sets):
-        drawn = rng.permuted(scores[rng.integers(QUERIES, size=n)], axis=1)
+        drawn = rng.permuted(scores[rng.integers(len(scores), size=n)], axis=1)
         total.update(_one_set(drawn, float(scores.mean())))
     return total
 
@@ -87,10 +95,11 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--scores", metavar="FILE.csv")
     arguments = parser.parse_args()
     print(f"{arguments.sets} sets, seed {arguments.seed}; all figures but the queries above zero are percentages")
     with ProcessPoolExecutor(arguments.processes) as pool:
-        for name in POPULATIONS:
+        for name in [arguments.scores] if arguments.scores else POPULATIONS:
             print(f"\n{name}")
             rows: dict[str, list[float]] = {}
             for n in SIZES:

@@ -53,6 +53,9 @@ TEST_NAMES = {
 }
 """Names of the tests in notes."""
 
+SMALL_DIFFERENCE = 0.01
+"""A choice: one search in a hundred that finds all instead of nothing."""
+
 PAIRS_SCHEMA = {
     **dict.fromkeys(("data_source", "task", "first", "second"), pl.String),
     **dict.fromkeys(("difference", "p", "p_joint", "paper_p", "effect"), pl.Float64),
@@ -126,17 +129,19 @@ def _detectable(view: BenchmarkView, statistics: Statistics) -> Table:
             continue
         scores = (statistics.of(view.data_source.name, task.name, run) for run in pairs.runs)
         tied = sum(bool(score.tied_with_best) for score in scores if score is not None)
-        numbers = Cell(pairs.n, 0), Cell(len(pairs.runs), 0), Cell(pairs.detectable)
+        needed = np.ceil(pairs.n * (pairs.detectable / SMALL_DIFFERENCE) ** 2)
+        numbers = Cell(pairs.n, 0), Cell(len(pairs.runs), 0), Cell(pairs.detectable), Cell(float(needed), 0)
         rows.append((Cell(task.plain), *numbers, Cell(pairs.runs[0]), Cell(tied, 0)))
     columns = (
         *text_columns(task="Task"),
-        *number_columns(n="n", models="Models", detectable="Detectable"),
+        *number_columns(n="n", models="Models", detectable="Detectable", needed=f"n for {SMALL_DIFFERENCE}"),
         *text_columns(best="Best"),
         *number_columns(tied="Tied"),
     )
     note = (
         "Detectable: the smallest true difference of two models that a two-sided paired test at 0.05 finds in four of"
-        " five cases, with the median spread of differences among the models here. Tied: models that are not"
+        " five cases, with the median spread of differences among the models here. n for"
+        f" {SMALL_DIFFERENCE}: the queries that a difference of {SMALL_DIFFERENCE} needs. Tied: models that are not"
         " distinguishable from the best, itself included."
     )
     return view.table("detectable", ": what each task can tell apart", columns, rows, notes=(note,))

@@ -1,5 +1,7 @@
 """All pairs, groups of tied models and the detectable difference, as a reader and a program get them."""
 
+import math
+
 import numpy as np
 import pytest
 from classes import these_first
@@ -96,8 +98,9 @@ def test_groups_of_tied_models_do_not_chain(tmp_path, test):
 def test_what_a_task_can_tell_apart(measured):
     root, values = measured
     (row,) = built_tables(root, "acme/d")["sample-wipo-at-detectable"].rows
-    assert [cell.text for cell in (row[0], row[1], row[2], row[4], row[5])] == [HEADLINE, "90", "4", "acme/a", "2"]
-    assert row[3].value == pytest.approx(detectable(np.column_stack(list(values.values()))))
+    assert [cell.text for cell in (row[0], row[1], row[2], row[5], row[6])] == [HEADLINE, "90", "4", "acme/a", "2"]
+    least = detectable(np.column_stack(list(values.values())))
+    assert row[3].value == pytest.approx(least) and row[4].value == math.ceil(90 * (least / 0.01) ** 2)
     marked = built_tables(root, "acme/d")["sample-wipo-at-tasks"]
     assert [cell.behind.strip() for cell in marked.rows[0][3:]] == ["", "≈", "", ""]
     assert any(note.startswith("≈: not distinguishable from the best") for note in marked.notes)
