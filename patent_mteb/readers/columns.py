@@ -331,7 +331,7 @@ def _separators(texts: Sequence[str], is_one: Callable[[str], bool]) -> tuple[st
     best, most = None, 0.0
     for marks in ((), *((mark,) for mark in there), *([several] if len(several) > 1 else [])):
         split = re.compile("|".join(map(re.escape, marks))).split if marks else lambda text: [text]
-        members = [member.strip() for text in texts for member in split(text) if member.strip()]
+        members = [member.strip() for text in texts for member in split(text)[:_MEMBERS] if member.strip()]
         share = sum(map(is_one, members)) / len(members)
         if share > most:
             best, most = marks, share
@@ -349,6 +349,7 @@ _WITH_OTHERS = ("title", "abstract", "claims")
 _CLASSES = ("ipc", "cpc")  # may have a column of main and one of further classes
 _NUMBERS = ("publication_number", "application_number")  # what a column of offices completes
 _SAMPLE = 200
+_MEMBERS = 20  # of a list, are enough to know its form; families of Lens have a thousand
 _HANGUL = re.compile(r"[\uac00-\ud7af]")
 _KOREAN = re.compile(r"[12]0-?\d{4}-?\d{7}|[12]0-?\d{7}(?:-?\d{4})?")
 _CJK = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
