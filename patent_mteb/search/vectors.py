@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
 from patent_mteb.search.timing import phase
-from patent_mteb.store.batches import as_matrix, loader_of, texts_of
+from patent_mteb.store.batches import as_matrix, loader_of
 from patent_mteb.store.company import check_company
 from patent_mteb.store.encoder import StoredEncoder
 
@@ -97,11 +97,16 @@ def encode_checked(model: Any, inputs: Any, count: int, *, task_metadata: Any, *
     with phase("encode"):
         vectors = model.encode(inputs, task_metadata=task_metadata, **kwargs)
     vectors = checked_vectors(vectors, count, blame)
-    if isinstance(model, StoredEncoder) or (texts := texts_of(inputs)) is None:  # a store checks what it saves
-        return vectors
+    dataset = getattr(inputs, "dataset", None)
+    if isinstance(model, StoredEncoder) or "text" not in (getattr(dataset, "column_names", None) or ()):
+        return vectors  # a store checks what it saves
+
+    def texts(rows: NDArray[np.int64]) -> list[str]:
+        found: list[str] = dataset.select(rows)["text"][:]  # type: ignore[union-attr]
+        return found
 
     def again(rows: NDArray[np.int64]) -> Any:
-        loader = loader_of(inputs, texts, rows, inputs.batch_size or len(rows), True)
+        loader = loader_of(inputs, [], rows, inputs.batch_size or len(rows), True)
         return model.encode(loader, task_metadata=task_metadata, **kwargs)
 
     with phase("check"):  # not the time of the model, which a sweep reports

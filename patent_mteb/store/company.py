@@ -37,7 +37,12 @@ def refuse_company(distance: float, name: str) -> None:
         )
 
 
-def check_company(vectors: Any, texts: Sequence[str], encode: Callable[[NDArray[np.int64]], Any], name: str) -> None:
+def check_company(
+    vectors: Any,
+    texts: Callable[[NDArray[np.int64]], Sequence[str]],
+    encode: Callable[[NDArray[np.int64]], Any],
+    name: str,
+) -> None:
     """Encode some texts of a large call again, by their rows, and compare: the last, two between, and the first.
 
     A warning says how many different texts have the same vector, as with a cache by a part of the text.
@@ -45,7 +50,7 @@ def check_company(vectors: Any, texts: Sequence[str], encode: Callable[[NDArray[
     if len(vectors) <= _LARGE:
         return
     shown = np.unique(np.linspace(0, len(vectors) - 1, _COMPARED).astype(np.int64))
-    different = len({texts[row] for row in shown})
+    different = len(set(texts(shown)))
     distinct = len({row.tobytes() for row in as_array(vectors[shown.tolist()])})
     if different - distinct > LARGEST * different:
         message = "%s gave %d different vectors for %d different texts: its score may be meaningless"

@@ -413,7 +413,8 @@ class StoredEncoder(LiveIdentity):
                         vectors = self.model.encode(loader, **plan.where, **passed)
                         checked = self._checked(vectors, len(chosen), plan.space, width, task)
                         again = partial(self._again, plan, chosen, passed)
-                        check_company(checked, [plan.texts[i] for i in chosen], again, f"{self._meta.name} on {task}")
+                        texts = partial(_texts_at, plan.texts, chosen)
+                        check_company(checked, texts, again, f"{self._meta.name} on {task}")
                         pending.append((chosen, checked))
                         done += len(chosen)
                         progress.set_postfix(encoded=done, reused=reused, to_go=size - done, refresh=False)
@@ -464,6 +465,10 @@ class StoredEncoder(LiveIdentity):
                 " Remedy: load the model in a wider type (fp32 or bf16 instead of fp16), or look at its input."
             )
         return converted if self._codec is None else self._codec.code(converted)
+
+
+def _texts_at(texts: list[str], chosen: NDArray[np.int64], rows: NDArray[np.int64]) -> list[str]:
+    return [texts[i] for i in chosen[rows]]
 
 
 def _batch_size(plan: Plan) -> int:

@@ -38,6 +38,10 @@ FAULTS = {
 }
 
 
+def given(texts):
+    return lambda rows: [texts[row] for row in rows]
+
+
 def by_mteb(model):
     mteb.evaluate(model, mteb.get_tasks([TASK]), cache=None, show_progress_bar=False)
 
@@ -66,15 +70,15 @@ def test_no_vector_of_such_a_call_is_stored(fault, tmp_path):
 
 def test_other_dimensions_in_another_call_are_refused():
     with pytest.raises(ModelError, match="gave vectors of 3 dimensions, and of 2 in another call"):
-        check_company(np.ones((100, 3)), TEXTS[:100], lambda rows: np.ones((len(rows), 2)), "m")
+        check_company(np.ones((100, 3)), given(TEXTS), lambda rows: np.ones((len(rows), 2)), "m")
 
 
 @pytest.mark.parametrize(("groups", "warned"), [(100, False), (95, False), (50, True)])
 def test_equal_vectors_of_different_texts_are_counted(groups, warned, caplog):
     vectors = np.eye(100)[np.arange(100) % groups]
     with caplog.at_level(logging.WARNING, "patent_mteb"):
-        check_company(vectors, TEXTS[:100], lambda rows: vectors[rows], "m")
+        check_company(vectors, given(TEXTS), lambda rows: vectors[rows], "m")
     assert ("50 different vectors for 100 different texts" in caplog.text) == warned
     caplog.clear()
-    check_company(vectors, [f"text {row % groups}" for row in range(100)], lambda rows: vectors[rows], "m")
+    check_company(vectors, given([f"text {row % groups}" for row in range(100)]), lambda rows: vectors[rows], "m")
     assert not caplog.text
