@@ -94,6 +94,8 @@ class Counts:
 class PrecomputeEncoder:
     """An encoder that encodes its share of the texts into a store; no score is computed from its result."""
 
+    stores_vectors = True
+
     def __init__(self, encoder: StoredEncoder, share: tuple[int, int] = (1, 1), *, dry: bool = False) -> None:
         self.counts = Counts()
         self._encoder = encoder

@@ -15,7 +15,6 @@ from patent_mteb.errors import ModelError
 from patent_mteb.search.timing import phase
 from patent_mteb.store.batches import as_matrix, loader_of
 from patent_mteb.store.company import check_company
-from patent_mteb.store.encoder import StoredEncoder
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -98,7 +97,7 @@ def encode_checked(model: Any, inputs: Any, count: int, *, task_metadata: Any, *
         vectors = model.encode(inputs, task_metadata=task_metadata, **kwargs)
     vectors = checked_vectors(vectors, count, blame)
     dataset = getattr(inputs, "dataset", None)
-    if isinstance(model, StoredEncoder) or "text" not in (getattr(dataset, "column_names", None) or ()):
+    if getattr(model, "stores_vectors", False) or "text" not in (getattr(dataset, "column_names", None) or ()):
         return vectors  # a store checks what it saves
 
     def texts(rows: NDArray[np.int64]) -> list[str]:

@@ -174,6 +174,8 @@ class StoredEncoder(LiveIdentity):
     that need neither.
     """
 
+    stores_vectors = True  # and checks them, as its callers need not
+
     def __init__(
         self,
         model: Any,

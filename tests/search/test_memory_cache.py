@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -17,7 +19,7 @@ from patent_mteb.search.run import Run
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store import stored
 
-WHERE = {"task_metadata": None, "hf_split": "test", "hf_subset": "default"}
+WHERE = {"task_metadata": SimpleNamespace(name="test"), "hf_split": "test", "hf_subset": "default"}
 
 
 class Tensors(Words):
