@@ -41,7 +41,10 @@ def engine(model: MTEBModels) -> ArraySearch:
     if isinstance(model, SparseEncoderWrapper) and on_arrays():
         return SparseSearch(model)
     if is_encoder(model):
-        return DenseSearch(model) if on_arrays() else MtebSearch(SearchEncoderWrapper(cast("Any", Checked(model))))
+        if on_arrays():
+            return DenseSearch(model)
+        checked = model if isinstance(model, SparseEncoderWrapper) else Checked(model)  # its output is no matrix
+        return MtebSearch(SearchEncoderWrapper(cast("Any", checked)))
     if isinstance(model, CrossEncoderProtocol):
         return MtebSearch(SearchCrossEncoderWrapper(model))
     if isinstance(model, SearchProtocol):

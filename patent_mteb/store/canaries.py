@@ -295,10 +295,11 @@ def _check_company(
     reads_ends = not max_tokens.isdigit() or int(max_tokens) > _longest(model, contrasts)
     if largest_distance(documents[:1], documents[-1:]) <= min(tolerance, _SAME):
         return  # one vector for all texts, which the task reports
+    reads_first = reads_ends or int(max_tokens) > _longest(model, list(_SENTENCES))
     same = _SAME if tolerance == _TOLERANCE_OF_SERVICES else _EQUAL
     for number, place in enumerate(_CONTRASTS):
         pair = contrasting[2 * number : 2 * number + 2]
-        if (reads_ends or not number) and largest_distance(pair[:1], pair[1:]) <= same:
+        if (reads_first if place == "first" else reads_ends) and largest_distance(pair[:1], pair[1:]) <= same:
             raise ModelError(
                 f"{name} gives two texts of 50 words that differ in their {place} sentence the same vector: it does not"
                 " read whole texts, or takes a text for another one. Remedy: raise the limit of tokens of the model or"

@@ -85,7 +85,6 @@ RIGHT = {
     "near 1e40": lambda lines: with_scores(lines, lambda rank, score: score * 1e40),
     "near 1e308": lambda lines: with_scores(lines, lambda rank, score: score * 1e306),
     "one score of 1e308": lambda lines: with_field(lines, 0, 4, "1e308"),
-    "id with a no-break space behind it": lambda lines: with_field(lines, 0, 2, lines[0].split()[2] + "\u00a0"),
     "no line end": lambda lines: "\n".join(lines).encode(),
     "tag cut off": lambda lines: "\n".join(lines).encode()[:-4],
 }
@@ -172,6 +171,10 @@ REFUSED = {
     "shuffled": (lambda lines: random.Random(0).sample(lines, len(lines)), "sort the lines by query"),
     "empty": (lambda lines: [], "no ranking"),
     "blank lines": (lambda lines: ["", "", ""], "no ranking"),
+    "id with a no-break space behind it": (
+        lambda lines: with_field(lines, 0, 2, lines[0].split()[2] + "\u00a0"),
+        "not in the corpus",
+    ),
     "zero byte in an id": (lambda lines: with_field(lines, 0, 2, lines[0].split()[2] + "\0"), "not in the corpus"),
     "lower case": (lambda lines: [line.lower() for line in lines], "none of the"),
     "gzip without its ending": (lambda lines: gzip.compress("\n".join(lines).encode()), "compressed"),

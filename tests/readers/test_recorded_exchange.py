@@ -129,6 +129,7 @@ def read_and_not(files: list[Path], folder: Path) -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not REAL, reason="needs ../shared")
 def test_each_element_of_a_recorded_exchange_document_is_read_or_ignored(tmp_path):
     ignored = set(IGNORED.split())
     read, unread = read_and_not(FILES, tmp_path)
