@@ -43,7 +43,7 @@ def engine(model: MTEBModels) -> ArraySearch:
     if is_encoder(model):
         if on_arrays():
             return DenseSearch(model)
-        checked = model if isinstance(model, SparseEncoderWrapper) else Checked(model)  # its output is no matrix
+        checked = model if isinstance(model, SparseEncoderWrapper) else Checked(model)  # its vectors are sparse
         return MtebSearch(SearchEncoderWrapper(cast("Any", checked)))
     if isinstance(model, CrossEncoderProtocol):
         return MtebSearch(SearchCrossEncoderWrapper(model))
