@@ -148,7 +148,7 @@ class Bootstrap(Compared):
         Resamples of few scores above zero know too little of the queries that were not drawn. The upper end is then at
         least that of the share of such scores (Clopper and Pearson 1934), times their mean.
         """
-        gaps = self.scores - self.scores.mean(axis=0)
+        gaps = (self.scores - self.scores.mean(axis=0)) / self._largest
         squares = (gaps**2).sum(axis=0)
         acceleration = (gaps**3).sum(axis=0) / np.where(squares > 0, 6 * squares**1.5, 1.0)
         ends = ndtri([(1 - level) / 2, (1 + level) / 2])
@@ -158,7 +158,8 @@ class Bootstrap(Compared):
             least = 0.5 / len(deviations)
             bias = ndtri(np.clip(below, least, 1 - least))
             shifted = bias + ends
-            found.append(observed + np.quantile(deviations, ndtr(bias + shifted / (1 - skewed * shifted))))
+            limits = np.quantile(deviations, ndtr(bias + shifted / (1 - skewed * shifted)))
+            found.append(observed + limits * self._largest)
         n, above = len(self.scores), (self.scores > 0).sum(axis=0)
         few = (above < _FEW) & (self.scores >= 0).all(axis=0)
         mean_above = np.where(above > 0, self.means * n / np.maximum(above, 1), 1.0)
@@ -185,21 +186,28 @@ class Bootstrap(Compared):
         return self._pairs[1]
 
     @cached_property
+    def _largest(self) -> float:
+        return float(np.abs(self.scores).max()) or 1.0
+
+    @cached_property
     def _deviations(self) -> NDArray[np.float32]:
-        """[m, resamples] from the observed means; single precision halves the time of quantiles and pairs."""
-        return np.ascontiguousarray((self.resampled - self.means).T, dtype=np.float32)
+        """[m, resamples] from the observed means, in units of the largest score.
+
+        Single precision halves the time of quantiles and pairs.
+        """
+        return np.ascontiguousarray(((self.resampled - self.means) / self._largest).T, dtype=np.float32)
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         n, m = self.scores.shape
-        rounding = _EQUAL * float(np.abs(self.scores).max())
+        rounding = _EQUAL * self._largest
         of_model = np.ascontiguousarray(self.scores.T)
         differing = np.zeros((m, m))
         for model, own in enumerate(of_model):
             apart = np.abs(of_model[model + 1 :] - own) > rounding
             differing[model, model + 1 :] = differing[model + 1 :, model] = np.count_nonzero(apart, axis=1)
         widened = np.float32(np.sqrt(n / max(n - 1, 1)))  # a resampled variance lacks (n - 1) / n
-        single, joint = step_down(self.means, self._deviations * widened)
+        single, joint = step_down(self.means / self._largest, self._deviations * widened)
         least = np.minimum(0.5 ** (differing - 1), 1.0)
         return np.maximum(single, least), np.maximum(joint, least)
 

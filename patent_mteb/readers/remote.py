@@ -76,6 +76,9 @@ def _existing(path: Path) -> Path:
     return path
 
 
+_CUT = ("ContentLengthError", "TransferEncodingError")  # of aiohttp, for an answer shorter than it states
+
+
 def _problem(address: str, error: Exception) -> DataError:
     """Return the error of a file system in words, without secrets."""
     if isinstance(error, DataError):
@@ -85,7 +88,9 @@ def _problem(address: str, error: Exception) -> DataError:
     missing = DataError(f"there is no file at {address}", remedy="correct the address")
     remedy = "check your access to it and try again, or download the file and name its path"
     causes = list(_causes(error))
-    if any(type(cause).__module__ == "aiohttp.http_exceptions" for cause in causes):  # has a status of aiohttp's own
+    if any(type(cause).__name__ in _CUT for cause in causes):
+        reason = "the answer ended early"
+    elif any(type(cause).__module__ == "aiohttp.http_exceptions" for cause in causes):  # has a status of aiohttp's own
         reason = "the answer is not HTTP"
     elif status := next((cause.status for cause in causes if isinstance(getattr(cause, "status", None), int)), 0):
         if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
