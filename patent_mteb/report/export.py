@@ -18,6 +18,7 @@ Links are never followed, so that nothing from elsewhere is published.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,7 @@ from patent_mteb.report.words import measure_title, visible
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark
 from patent_mteb.tasks.catalogue import TasksOnOwnData
+from patent_mteb.tasks.evidence import ROWS, identity_of
 from patent_mteb.tasks.verification import evidence_of, part_of
 
 __all__ = ["Board", "Export", "Refusal", "check_board", "prepare"]
@@ -192,6 +194,7 @@ def check_board(folder: Path) -> Board:
         else:
             accepted.append(row)
     problems += _strays(_root(folder), collected.results, problems)
+    problems += _links(folder, problems)
     by_query = sum(bool(row["queries"]) for row in accepted)
     groups = _by(accepted, "model", "revision", "experiment").items()
     found = [_entry(members, names.get(_key(name, revision), "")) for (name, revision, _), members in groups]
@@ -217,6 +220,15 @@ def _strays(root: Path, rows: pl.DataFrame, problems: Sequence[str]) -> Iterator
     for path in files:
         if path not in known and path.parent not in refused:
             yield f"{visible(str(path))}: belongs to no result. Remedy: delete it"
+
+
+def _links(folder: Path, problems: Sequence[str]) -> Iterator[str]:
+    """Yield the links of a board that no problem names, except in hidden folders such as ``.git``."""
+    for root, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for path in (Path(root, name) for name in (*folders, *sorted(files))):
+            if path.is_symlink() and not any(str(path) in problem for problem in problems):
+                yield f"{visible(str(path))}: a symbolic link, which may lead elsewhere. Remedy: put the file there"
 
 
 def _key(model: str, revision: str) -> str:
@@ -350,6 +362,11 @@ def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
     if not all(part_of(evidence_of(entry), "model").get("card") for entry in kept):
         problem = "its evidence has no digest of the facts in model_meta.json: an earlier version, or changed"
         raise DataError(problem, path=path, remedy="run the task again")
+    if row["queries"]:
+        _refuse_links(queries := Path(row["queries"]), results)
+        if ROWS not in identity_of(pq.read_schema(queries)):
+            problem = "the per-query scores have no digest of their rows: an earlier version, or changed"
+            raise DataError(problem, path=queries, remedy="run the task again")
     if len(kept) != len(content["scores"][row["split"]]):
         text = json.dumps({**content, "scores": {row["split"]: kept}}, indent=2)
     meta, settings = path.with_name(META), path.with_name(SETTINGS)
@@ -367,17 +384,22 @@ def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
 
 def _read_text(path: Path, root: Path) -> str:
     """Return the text of a file; refuse links below ``root``."""
-    for place in (path, *path.parents[: len(path.relative_to(root).parts) - 1]):
-        if place.is_symlink():
-            problem = "a symbolic link, which is not followed, so that nothing from elsewhere is published"
-            remedy = "put the file itself there, or export the folder that the link leads to"
-            raise DataError(problem, path=place, remedy=remedy)
+    _refuse_links(path, root)
     if not path.is_file():
         raise DataError("the file is missing, or not a regular file", path=path, remedy="restore the file")
     try:
         return path.read_bytes().decode()
     except ValueError as error:
         raise DataError(f"damaged ({error})", path=path, remedy="restore the file") from None
+
+
+def _refuse_links(path: Path, root: Path) -> None:
+    """Refuse a path below ``root`` that is a link, or leads through one."""
+    for place in (path, *path.parents[: len(path.relative_to(root).parts) - 1]):
+        if place.is_symlink():
+            problem = "a symbolic link, which is not followed, so that nothing from elsewhere is published"
+            remedy = "put the file itself there, or export the folder that the link leads to"
+            raise DataError(problem, path=place, remedy=remedy)
 
 
 def model_card(model: str, rows: Sequence[dict[str, Any]]) -> str:

@@ -39,6 +39,7 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
@@ -53,6 +54,8 @@ from patent_mteb.store.settings import model_facts
 
 KEY = "evidence"  # key of the record in the scores
 COST = "cost"  # key of the cost in the evidence
+ROWS = "rows"  # in the identity of per-query scores: the digest of the rows
+_IDENTITY = b"patent_mteb"  # key of the metadata of per-query scores
 _CHECKSUM = "seal"
 _ADDED_BY_MTEB = frozenset({"main_score", "hf_subset", "languages", "mteb_version"})  # after the evaluation
 _DIGITS = 6  # decimals of the numbers in a digest, more than mteb writes
@@ -143,6 +146,31 @@ def ranking_digest(run: Run) -> str:
         state.update(len(query).to_bytes(8, "little") + query + len(found).to_bytes(8, "little"))
         state.update(names[found].tobytes())
     return state.hexdigest()
+
+
+def rows_digest(table: pa.Table) -> str:
+    """Return the digest of per-query scores, which binds values to queries, in any order of rows and columns."""
+    queries = table["query"].to_pylist()
+    order = sorted(range(len(queries)), key=queries.__getitem__)
+    state = xxhash.xxh3_128(_plain([queries[row] for row in order]))
+    for name, column in sorted(zip(table.column_names, table.columns, strict=True), key=lambda pair: pair[0]):
+        if name != "query":
+            values = column.to_numpy().astype(np.float64)[order]  # of bools and counts, too
+            state.update(_bytes(name) + np.where(np.isnan(values), np.nan, values).tobytes())
+    return state.hexdigest()
+
+
+def with_identity(table: pa.Table, identity: Mapping[str, Any]) -> pa.Table:
+    """Return a table of per-query scores with its identity, to which the digest of its rows is added."""
+    return table.replace_schema_metadata({_IDENTITY: json.dumps({**identity, ROWS: rows_digest(table)})})
+
+
+def identity_of(schema: pa.Schema) -> dict[str, Any]:
+    """Return the identity of a table of per-query scores."""
+    identity = json.loads((schema.metadata or {}).get(_IDENTITY, b"null"))
+    if not isinstance(identity, dict):
+        raise ValueError("it does not say which run it is of")
+    return identity
 
 
 def vectors_record(embeddings: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

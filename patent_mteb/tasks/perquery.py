@@ -3,13 +3,12 @@
 The columns are ``query``, the :data:`MEASURES`, and for each slice a boolean ``slice:<name>`` and ``score:<name>``, the
 main score against the judgements of the slice (null outside). ``group`` numbers the families of the queries, if one has
 several. Where it is known what each query took, columns ``effort:<amount>`` have it (:mod:`patent_mteb.search.trec`).
-The metadata of the file name task, model, revisions and subset, and contain the digest of the ranking. A report rejects
-a file that does not belong to its result.
+The metadata of the file name task, model, revisions and subset, and contain digests of the ranking and of the rows. A
+report rejects a file that does not belong to its result, or in which values belong to other queries.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +30,7 @@ from patent_mteb.metrics.measures import Judged, QueryScores
 from patent_mteb.metrics.slices import Qrels
 from patent_mteb.search import trec
 from patent_mteb.search.run import Run
-from patent_mteb.tasks.evidence import ranking_digest
+from patent_mteb.tasks.evidence import ranking_digest, with_identity
 
 logger = logging.getLogger(__name__)
 VARIABLE = "PATENT_MTEB_QUERY_SCORES"
@@ -96,7 +95,7 @@ class Evaluation:
             "ranking": self.ranking,
             "prompts": self.prompts,
         }
-        return pa.table(columns).replace_schema_metadata({"patent_mteb": json.dumps(identity)})
+        return with_identity(pa.table(columns), identity)
 
 
 def folder() -> Path:

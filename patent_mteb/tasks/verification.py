@@ -8,7 +8,6 @@ scores detect a forged checksum. If they are forged or deleted as well, the scor
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError
 from patent_mteb.identity import NO_REVISION, model_folder
 from patent_mteb.store.canaries import difference
-from patent_mteb.tasks.evidence import KEY, checksum
+from patent_mteb.tasks.evidence import KEY, ROWS, checksum, identity_of, rows_digest
 
 TOLERANCE = 1e-5  # mteb rounds its scores to five decimals
 _COUNTS = ("n_queries", "_n_pairs", "n_test", "n_classes")
@@ -157,16 +156,13 @@ def check_queries(entry: Mapping[str, Any], place: Place, path: Path | None = No
         if not path.is_file():
             raise ValueError("not a regular file")
         with pq.ParquetFile(path) as file:
-            identity = json.loads((file.schema_arrow.metadata or {}).get(b"patent_mteb", b"null"))
-            if not isinstance(identity, dict):
-                raise ValueError("it does not say which run it is of")
+            identity = identity_of(file.schema_arrow)
             if file.schema_arrow.field("query").type not in (pa.string(), pa.large_string()):
                 raise ValueError("query ids that are not text")
-            table = file.read(
-                columns=["query", *_score_columns(file.schema_arrow, per_query_measure(place.main_score))]
-            )
-        queries = table["query"].to_pylist()
-        columns = {name: table[name].to_numpy().astype(np.float64) for name in table.column_names if name != "query"}
+            table = file.read()
+        queries, rows = table["query"].to_pylist(), rows_digest(table)
+        names = _score_columns(table.schema, per_query_measure(place.main_score))
+        columns = {name: table[name].to_numpy().astype(np.float64) for name in names}
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         problem = f"corrupt per-query scores ({error}); not used"
         raise DataError(problem, path=path, remedy="delete the file and run the task again") from error
@@ -174,6 +170,8 @@ def check_queries(entry: Mapping[str, Any], place: Place, path: Path | None = No
     if problem := _other_run(place, identity):
         raise DataError(f"{problem}; not used", path=path, remedy=remedy)
     problem = _incomplete(entry, queries) or _other_scores(entry, place, columns) or _other_ranking(entry, identity)
+    if identity.get(ROWS, rows) != rows:  # earlier versions wrote none; a board asks for it
+        problem = problem or "the per-query scores are not those that were measured: values or queries were changed"
     if problem:
         raise ContradictionError(problem, path=path, remedy=remedy)
     return path

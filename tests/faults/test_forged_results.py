@@ -14,6 +14,7 @@ from small_data import HashEncoder
 
 import patent_mteb
 from patent_mteb.cli import main
+from patent_mteb.experiments.anonymous import copy_results
 from patent_mteb.experiments.run import run
 from patent_mteb.models import bm25
 from patent_mteb.report.collect import collect
@@ -104,6 +105,15 @@ FORGED = {
 }
 
 
+def exchanged(table):
+    """The rows with the queries in another order: every mean stays as it is."""
+    order = table["query"].to_pylist()
+    return table.set_column(table.schema.get_field_index("query"), "query", pa.array([*order[1:], order[0]]))
+
+
+FORGED["exchanged"] = ({}, exchanged, "values or queries were changed")
+
+
 def swung(values):
     """Values with the same mean, of which two are out of range."""
     values = values.to_numpy().copy()
@@ -171,3 +181,56 @@ def test_a_board_says_what_is_wrong_with_its_models_and_names(tmp_path, capsys):
     path.write_text(json.dumps({**json.loads(path.read_text()), "n_parameters": 1, "training_datasets": []}))
     assert main(["publish", "check", str(folder)]) == 1
     assert "its facts are not those that were recorded" in capsys.readouterr().err
+
+
+def test_a_board_refuses_scores_of_other_queries_and_an_older_table(tmp_path, capsys):
+    folder = board(tmp_path)
+    (path,) = folder.rglob("*.queries.parquet")
+    table = pq.read_table(path)
+    identity = json.loads(table.schema.metadata[b"patent_mteb"])
+    pq.write_table(exchanged(table), path)
+    assert main(["publish", "check", str(folder)]) == 1
+    assert "values or queries were changed" in capsys.readouterr().err
+    identity.pop("rows", None)
+    pq.write_table(exchanged(table).replace_schema_metadata({"patent_mteb": json.dumps(identity)}), path)
+    assert main(["publish", "check", str(folder)]) == 1
+    assert "no digest of their rows" in capsys.readouterr().err
+    pq.write_table(table, path)
+    assert main(["publish", "check", str(folder)]) == 0
+
+
+def test_other_forms_of_the_same_rows_are_accepted(measured, tmp_path):
+    folder = shutil.copytree(measured, tmp_path / "copy")
+    for path in folder.rglob("*.queries.parquet"):
+        table = pq.read_table(path)
+        form = table.select(table.column_names[::-1]).take(list(range(len(table)))[::-1])
+        pq.write_table(form.cast(pa.schema(list(form.schema), table.schema.metadata)), path)
+    assert [one for one in collect(folder).messages if "Results on" not in one] == []
+    done = copy_results(folder, tmp_path / "digests")
+    assert done.files and not collect(tmp_path / "digests").excluded
+
+
+def test_digests_instead_of_numbers_do_not_hide_an_exchange(results, tmp_path):
+    forged(results, None, exchanged)
+    copy_results(results, tmp_path / "digests")
+    assert any("values or queries were changed" in one for one in collect(tmp_path / "digests").excluded)
+
+
+@pytest.mark.parametrize("name", ["names.json", "elsewhere", "results/further"])
+def test_a_board_has_no_links(tmp_path, capsys, name):
+    folder = board(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "names.json").write_text("{}")
+    (folder / name).symlink_to(tmp_path / ("names.json" if name == "names.json" else "elsewhere"))
+    assert main(["publish", "check", str(folder)]) == 1
+    assert f"{folder / name}: a symbolic link" in capsys.readouterr().err
+
+
+def test_per_query_scores_behind_a_link_are_not_published(tmp_path, capsys):
+    folder = board(tmp_path)
+    (path,) = (tmp_path / "in").rglob("*.queries.parquet")
+    shutil.move(path, tmp_path / "elsewhere.parquet")
+    path.symlink_to(tmp_path / "elsewhere.parquet")
+    shutil.rmtree(folder)
+    assert main(["publish", "board", str(tmp_path / "in"), str(folder)]) == 1
+    assert "a symbolic link" in capsys.readouterr().err and not list(folder.rglob("*.parquet"))

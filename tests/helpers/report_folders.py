@@ -22,7 +22,7 @@ from patent_mteb.report import tables
 from patent_mteb.report.collect import collect
 from patent_mteb.report.statistics import Statistics, statistics
 from patent_mteb.tasks.catalogue import suite_tasks
-from patent_mteb.tasks.evidence import card_digest, checksum
+from patent_mteb.tasks.evidence import card_digest, checksum, with_identity
 
 DATE = 1_760_000_000.0
 VECTORS = {"width": 8, "digest": "v", "length": 1.0, "mean": 0.5}
@@ -190,8 +190,7 @@ def write_queries(folder, task, queries, revision, subset, meta, /, parts=Mappin
     }
     columns |= {f"slice:{name}": [value is not None for value in values] for name, values in parts.items()}
     columns |= {f"score:{name}": pa.array(values, pa.float64()) for name, values in parts.items()}
-    table = pa.table(columns).replace_schema_metadata({"patent_mteb": json.dumps(identity)})
-    pq.write_table(table, folder / f"{task}.queries.parquet")
+    pq.write_table(with_identity(pa.table(columns), identity), folder / f"{task}.queries.parquet")
 
 
 HEADLINE = "PatentCitationRetrieval"
