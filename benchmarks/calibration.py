@@ -63,7 +63,7 @@ def _one_set(scores: Floats, truth: float) -> dict[str, float]:
     task = SimpleNamespace(metadata=SimpleNamespace(name="t"))
     benchmark = SimpleNamespace(groups={"all": [task]}, macro=False)
     by_query = SimpleNamespace(
-        runs=runs, resampled=every.resampled[:1000, :5], means=every.means[:5], n=len(scores), queries=0
+        runs=runs, resampled=every.resampled[:1000, :5], means=every.means[:5], independent=len(scores), queries=0
     )
     own = {run: {"t": float(every.means[model])} for model, run in enumerate(runs)}
     ranked = rank_runs(benchmark, own, {}, {"t": by_query})

@@ -466,27 +466,53 @@ def effect_sizes(scores: ArrayLike, base: int) -> NDArray[np.float64]:
         return np.where(np.abs(mean) <= rounding, 0.0, mean / spread)
 
 
-def detectable(scores: ArrayLike, *, alpha: float = 0.05, power: float = 0.8) -> float | None:
-    """The smallest true difference of two models that a two-sided paired test finds with probability ``power``.
+def spread(scores: ArrayLike) -> float | None:
+    """The standard deviation of the difference of two models from row to row, the median over all pairs of models.
 
-    It is the sum of the t quantiles of 1 - alpha / 2 and of power, in standard errors of a difference, the median over
-    all pairs of models. None for fewer than two models or queries.
+    None for fewer than two models or rows.
     """
     values = checked_scores(scores)
-    n, m = values.shape
-    if n < 2 or m < 2:
+    if min(values.shape) < 2:
         return None
     covariance = np.cov(values, rowvar=False)
     variance = np.diag(covariance)
-    pairs = np.triu_indices(m, 1)
-    spread = np.sqrt(np.maximum(variance[pairs[0]] + variance[pairs[1]] - 2 * covariance[pairs], 0))
-    return smallest_difference(n, float(np.median(spread)), alpha=alpha, power=power)
+    first, second = np.triu_indices(len(variance), 1)
+    return float(np.median(np.sqrt(np.maximum(variance[first] + variance[second] - 2 * covariance[first, second], 0))))
 
 
-def smallest_difference(n: int, spread: float, *, alpha: float = 0.05, power: float = 0.8) -> float:
-    """As :func:`detectable`, for ``n`` queries whose differences have the standard deviation ``spread``."""
+def detectable(scores: ArrayLike, *, alpha: float = 0.05, power: float = 0.8) -> float | None:
+    """The smallest true difference of two models that a two-sided paired test finds with probability ``power``.
+
+    ``scores`` are [queries, models]; queries that are not independent are first joined by :func:`by_group`. It is the
+    sum of the t quantiles of 1 - alpha / 2 and of power, in standard errors of a difference with the :func:`spread` of
+    the scores. None for fewer than two models or queries.
+    """
+    deviation = spread(scores)
+    return None if deviation is None else smallest_difference(len(np.asarray(scores)), deviation, alpha, power)
+
+
+def needed_queries(scores: ArrayLike, of: float = 0.01, *, alpha: float = 0.05, power: float = 0.8) -> int | None:
+    """The number of rows of ``scores`` for which :func:`detectable` is at most ``of``.
+
+    ``scores`` are as there. If a row is a group of queries (:func:`by_group`), it is the number of groups. None for
+    fewer than two models or queries, and if a difference is the same for all queries.
+    """
+    deviation = spread(scores)
+    return rows_for(of, deviation, alpha, power) if deviation else None
+
+
+def smallest_difference(n: int, deviation: float, alpha: float = 0.05, power: float = 0.8) -> float:
+    """As :func:`detectable`, for ``n`` queries whose differences have this standard deviation."""
     quantiles = stdtrit(n - 1, 1 - alpha / 2) + stdtrit(n - 1, power)
-    return float(quantiles * spread / np.sqrt(n))
+    return float(quantiles * deviation / np.sqrt(n))
+
+
+def rows_for(of: float, deviation: float, alpha: float = 0.05, power: float = 0.8) -> int:
+    """As :func:`needed_queries`, for differences of this standard deviation."""
+    n = max(2, int(((ndtri(1 - alpha / 2) + ndtri(power)) * deviation / of) ** 2))  # the t quantiles need a few more
+    while smallest_difference(n, deviation, alpha, power) > of:
+        n += 1
+    return n
 
 
 MARK = "†"  # marks a score on too few items, and a mean without such scores

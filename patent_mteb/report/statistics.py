@@ -24,6 +24,7 @@ from patent_mteb.metrics.significance import (
     compare,
     detectable,
     effect_sizes,
+    needed_queries,
 )
 from patent_mteb.report.cells import COLUMNS, Score
 from patent_mteb.report.collect import Collected, ReportError
@@ -33,6 +34,8 @@ from patent_mteb.tasks.verification import per_query_measure
 LEVEL = 0.95
 ALPHA = 0.05
 LETTER = "a"
+SMALL_DIFFERENCE = 0.01
+"""A choice: one search in a hundred that finds all instead of nothing."""
 RESAMPLES = 1000  # resamples of a task's queries for intervals of ranks
 _TABLES = 16  # resampled at once: 32 MB of means for 25 runs
 
@@ -51,8 +54,10 @@ class Pairs:
     paper_p: Floats | None  # [m, m], one-sided, of the bootstrap (WIPO-AT, section 3.7)
     effects: Floats  # [m, m], differences of row and column in standard deviations of the differences by query
     n: int
+    independent: int  # groups of queries that were resampled
     queries: int  # checksum of their ids
     detectable: float | None  # smallest difference that these queries find in four of five cases; None for one query
+    needed: int | None  # groups that find a difference of SMALL_DIFFERENCE in four of five cases
     resampled: Floats  # [RESAMPLES, m] means over resampled queries, the same queries for all runs
 
     def tied_with(self, row: int) -> str:
@@ -228,8 +233,10 @@ def _pairs(runs: Sequence[str], values: Floats, compared: Compared, n: int, quer
         paper_p if isinstance(compared, Bootstrap) else None,
         effects,
         n,
+        len(values),
         queries,
         detectable(values),
+        needed_queries(values, SMALL_DIFFERENCE),
         bootstrap(values[:, order], resamples=RESAMPLES).resampled,
     )
 

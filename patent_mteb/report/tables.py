@@ -39,7 +39,16 @@ from patent_mteb.report.collect import Collected
 from patent_mteb.report.records import NOT_WRITTEN, state_of_data
 from patent_mteb.report.rendering import COMPARED
 from patent_mteb.report.series import headline_results, query_efforts
-from patent_mteb.report.statistics import ALPHA, LETTER, RESAMPLES, Floats, Pairs, Statistics, scores_with
+from patent_mteb.report.statistics import (
+    ALPHA,
+    LETTER,
+    RESAMPLES,
+    SMALL_DIFFERENCE,
+    Floats,
+    Pairs,
+    Statistics,
+    scores_with,
+)
 from patent_mteb.report.view import JUDGEMENTS, BenchmarkView, DataSourceView, MeasuredTask, gap_percent
 from patent_mteb.report.words import measure_title
 from patent_mteb.tasks import catalogue
@@ -52,9 +61,6 @@ TEST_NAMES = {
     "permutation": "paired permutation test, 10,000 permutations or all there are",
 }
 """Names of the tests in notes."""
-
-SMALL_DIFFERENCE = 0.01
-"""A choice: one search in a hundred that finds all instead of nothing."""
 
 PAIRS_SCHEMA = {
     **dict.fromkeys(("data_source", "task", "first", "second"), pl.String),
@@ -129,8 +135,8 @@ def _detectable(view: BenchmarkView, statistics: Statistics) -> Table:
             continue
         scores = (statistics.of(view.data_source.name, task.name, run) for run in pairs.runs)
         tied = sum(bool(score.tied_with_best) for score in scores if score is not None)
-        needed = np.ceil(pairs.n * (pairs.detectable / SMALL_DIFFERENCE) ** 2)
-        numbers = Cell(pairs.n, 0), Cell(len(pairs.runs), 0), Cell(pairs.detectable), Cell(float(needed), 0)
+        needed = None if pairs.needed is None else np.ceil(pairs.needed * pairs.n / pairs.independent)
+        numbers = Cell(pairs.n, 0), Cell(len(pairs.runs), 0), Cell(pairs.detectable), Cell(needed, 0)
         rows.append((Cell(task.plain), *numbers, Cell(pairs.runs[0]), Cell(tied, 0)))
     columns = (
         *text_columns(task="Task"),
@@ -251,7 +257,7 @@ def _resampled(
     found = np.repeat(scores, RESAMPLES, axis=0)
     for at, run in enumerate(runs):
         if pairs and run in places:
-            widened = np.sqrt(pairs.n / max(pairs.n - 1, 1))  # a resampled variance lacks (n - 1) / n
+            widened = np.sqrt(pairs.independent / max(pairs.independent - 1, 1))  # a resampled variance lacks 1 / n
             found[:, at] += (pairs.resampled[order, places[run]] - pairs.means[places[run]]) * widened
         else:
             found[:, at] += rng.normal(0, (limits[run].high - limits[run].low) / (2 * _NORMAL), RESAMPLES)

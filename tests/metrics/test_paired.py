@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from patent_mteb.metrics.significance import TESTS, bootstrap, detectable, effect_sizes, paired_t, permutation
+from patent_mteb.metrics.significance import (
+    TESTS,
+    bootstrap,
+    by_group,
+    detectable,
+    effect_sizes,
+    needed_queries,
+    paired_t,
+    permutation,
+    smallest_difference,
+    spread,
+)
 
 RNG = np.random.default_rng(4)
 BASE = RNG.random(80) ** 2
@@ -70,6 +81,7 @@ def test_one_query_tells_nothing():
     assert paired_t(one).p_values()[0].tolist() == [1, 1] and np.isinf(paired_t(one).intervals()).all()
     assert permutation(one).p_values()[0].tolist() == [1, 1]
     assert np.isnan(effect_sizes(one, 0)[1]) and detectable(one) is None
+    assert needed_queries(one) is None and needed_queries(SCORES[:, :1]) is None
     np.testing.assert_array_equal(effect_sizes([[0.2, 0.7, 0.2]], 0), [0, np.nan, 0])
 
 
@@ -97,3 +109,38 @@ def test_the_detectable_difference_is_found_with_that_power(n, power):
     spreads = [np.std(scores[:, i] - scores[:, j], ddof=1) for i in range(4) for j in range(i)]
     shift = found / (np.median(spreads) / math.sqrt(n))
     assert stats.nct.sf(stats.t.ppf(0.975, n - 1), n - 1, shift) == pytest.approx(power, abs=0.015)
+
+
+def test_the_needed_queries_are_the_fewest_that_show_the_difference():
+    deviation = spread(SCORES)
+    for of in (0.001, 0.01, 0.05, 0.5):
+        needed = needed_queries(SCORES, of)
+        assert smallest_difference(needed, deviation) <= of < smallest_difference(needed - 1, deviation)
+    # the normal quantiles of 97.5% and 80%; a half more is on the safe side of a rounded one
+    assert needed_queries(SCORES, 0.001) == pytest.approx(((1.959964 + 0.841621) * deviation / 0.001) ** 2, abs=3)
+    assert needed_queries(np.array([[0.1, 0.2], [0.4, 0.5], [0.6, 0.7]]) * 4) is None, "the same difference everywhere"
+
+
+@pytest.mark.parametrize("members", [1, 4])
+def test_that_many_queries_show_the_difference_in_four_of_five_cases(members):
+    """Nine of ten queries are equal, as with many zeros, and families share the difficulty of their queries.
+
+    The number comes from one set of 400 queries; sets of that many queries are then tested by the bootstrap.
+    """
+    rng = np.random.default_rng(5)
+    n_families = 100_000 // members
+    differs = np.repeat(rng.random(n_families) < 0.1, members)
+    gap = np.where(
+        differs, rng.choice([0.3, -0.2], len(differs)) + np.repeat(rng.normal(0, 0.2, n_families), members), 0
+    )
+    gap += 0.02 - gap.mean()
+    scores = np.column_stack([gap, np.zeros_like(gap)])
+
+    def rows(families):
+        drawn = rng.integers(n_families, size=families)
+        return scores[(drawn[:, None] * members + np.arange(members)).ravel()], np.repeat(np.arange(families), members)
+
+    needed = [needed_queries(by_group(*rows(400 // members)), 0.02) for _ in range(40)]
+    size = int(np.median(needed))
+    found = [bootstrap(by_group(*rows(size)), resamples=1000).p_values()[0, 1] < 0.05 for _ in range(300)]
+    assert np.mean(found) == pytest.approx(0.8, abs=0.06)

@@ -1,6 +1,5 @@
 """All pairs, groups of tied models and the detectable difference, as a reader and a program get them."""
 
-import math
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from many_models import many_models
 from report_folders import HEADLINE, add, built_tables, model_folder
 from scipy import stats
 
-from patent_mteb.metrics.significance import detectable
+from patent_mteb.metrics.significance import detectable, needed_queries
 from patent_mteb.report.collect import collect
 from patent_mteb.report.statistics import statistics
 from patent_mteb.report.tables import PAIRS_SCHEMA, pairs_table
@@ -100,7 +99,9 @@ def test_what_a_task_can_tell_apart(measured):
     (row,) = built_tables(root, "acme/d")["sample-wipo-at-detectable"].rows
     assert [cell.text for cell in (row[0], row[1], row[2], row[5], row[6])] == [HEADLINE, "90", "4", "acme/a", "2"]
     least = detectable(np.column_stack(list(values.values())))
-    assert row[3].value == pytest.approx(least) and row[4].value == math.ceil(90 * (least / 0.01) ** 2)
+    assert row[3].value == pytest.approx(least) and row[4].value == needed_queries(
+        np.column_stack(list(values.values()))
+    )
     marked = built_tables(root, "acme/d")["sample-wipo-at-tasks"]
     assert [cell.behind.strip() for cell in marked.rows[0][3:]] == ["", "≈", "", ""]
     assert any(note.startswith("≈: not distinguishable from the best") for note in marked.notes)

@@ -36,7 +36,12 @@ def compared(runs, scores, queries=0):
     """The comparison by query of a task: [queries, runs] scores."""
     resampled = bootstrap(scores, resamples=RESAMPLES).resampled
     return SimpleNamespace(
-        runs=tuple(runs), resampled=resampled, means=scores.mean(axis=0), n=len(scores), queries=int(queries)
+        runs=tuple(runs),
+        resampled=resampled,
+        means=scores.mean(axis=0),
+        n=len(scores),
+        independent=len(scores),
+        queries=int(queries),
     )
 
 
@@ -97,6 +102,20 @@ def test_equal_runs_share_a_rank_and_one_task_without_queries_has_no_interval():
     ranked = rank_runs(benchmark({"all": ["t", "u"]}), models, limits=wide)
     assert ranked.intervals == dict.fromkeys("abc", (1, 3))
     assert rank_runs(benchmark({"all": ["t", "u"]}), {"a": same}, limits=narrow).intervals == {}
+
+
+def test_the_spread_of_ranks_is_widened_by_the_groups_of_queries_that_were_resampled():
+    """Two groups: the variance of their resampled mean lacks a half, however many queries they hold."""
+    rng = np.random.default_rng(0)
+    by_query = compared("ab", rng.random((2, 2)))
+    own = {run: {"t": float(by_query.means[at])} for at, run in enumerate("ab")}
+    by_query.n = 500
+    ranked = rank_runs(benchmark({"all": ["t"]}), own, {}, {"t": by_query})
+    for at, run in enumerate("ab"):
+        ends = by_query.means[at] + np.sqrt(2) * np.quantile(
+            by_query.resampled[:, at] - by_query.means[at], [0.025, 0.975]
+        )
+        assert (ranked.ends[run].low, ranked.ends[run].high) == pytest.approx(ends)
 
 
 def naive_intervals(groups, values, queries, limits, runs, replicates, seed):

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from report_folders import HEADLINE, add, attest, built_tables, model_folder
 
-from patent_mteb.metrics.significance import TESTS, bootstrap, by_group
+from patent_mteb.metrics.significance import TESTS, bootstrap, by_group, needed_queries
 from patent_mteb.report import statistics as module
 from patent_mteb.report.cells import Score
 from patent_mteb.report.collect import ReportError, collect
@@ -203,6 +203,9 @@ def test_queries_of_one_application_are_resampled_together(tmp_path):
             score = compared.of("sample", f"{HEADLINE}.sample", model, part)
             assert (score.low, score.high) == pytest.approx(tuple(direct.intervals()[place]), abs=1e-9)
             assert score.n == defined.sum()
+    pairs = compared.pairs["sample", f"{HEADLINE}.sample"]
+    independent = by_group(np.column_stack([values[model][""] for model in order]), np.arange(120) // 3)
+    assert (pairs.n, pairs.independent, pairs.needed) == (120, 40, needed_queries(independent))
 
 
 def test_scores_of_a_slice_that_are_not_the_results_are_not_used(tmp_path):
