@@ -1,6 +1,5 @@
 """All pairs, groups of tied models and the detectable difference, as a reader and a program get them."""
 
-
 import numpy as np
 import pytest
 from classes import these_first

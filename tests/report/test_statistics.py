@@ -12,6 +12,7 @@ from patent_mteb.report import statistics as module
 from patent_mteb.report.cells import Score
 from patent_mteb.report.collect import ReportError, collect
 from patent_mteb.report.statistics import scores_with, statistics
+from patent_mteb.tasks.evidence import identity_of, with_identity
 
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
 
@@ -191,7 +192,7 @@ def test_queries_of_one_application_are_resampled_together(tmp_path):
     for path in tmp_path.rglob("*.queries.parquet"):
         table = pq.read_table(path)
         group = pa.array([of_query[query] for query in table["query"].to_pylist()])
-        pq.write_table(table.append_column("group", group).replace_schema_metadata(table.schema.metadata), path)
+        pq.write_table(with_identity(table.append_column("group", group), identity_of(table.schema)), path)
     compared, order = statistics(collect(tmp_path), "acme/last"), sorted(values)
     by_name = sorted(range(120), key=lambda number: f"q{number}")
     for part in ("", "in", "out"):
