@@ -256,13 +256,14 @@ _OTHER_HEADING = re.compile(r"(?!fig)[^a-z]*[A-Z][^.;:,]{2,90}:?", re.IGNORECASE
 _FIGURE = re.compile(r"\bfig(?:ure|s|\.)?\b", re.IGNORECASE)
 
 
-def split_description(text: str) -> Description:
+def split_description(text: str, *, detailed_follows: bool = False) -> Description:
     """Split a description into background, summary, drawings and detailed description.
 
     A section starts with its heading and ends at the next one. Text before the first heading (title, related
     applications) is background. The list of drawings also ends at any other heading. An ambiguous heading
-    (``DISCLOSURE OF THE INVENTION``) starts the summary if a detailed description follows. A text without headings is
-    detailed. Every line is in exactly one section; markup is removed.
+    (``DISCLOSURE OF THE INVENTION``) starts the summary if a detailed description follows, in the text or, where the
+    caller knows it, behind it. A text without headings is detailed. Every line is in exactly one section; markup is
+    removed.
     """
     lines = plain_lines(text)
     if len(lines) <= 2:
@@ -270,6 +271,8 @@ def split_description(text: str) -> Description:
     headings = {place: section for place, line in enumerate(lines) if (section := _section(line))}
     parts: dict[str, list[str]] = {"background": [], "summary": [], "drawings": [], "detailed": []}
     now = "background" if any(section in parts or section == "either" for section in headings.values()) else "detailed"
+    if detailed_follows:
+        headings[len(lines)] = "detailed"
     for place, line in enumerate(lines):
         now = _next(now, place, headings, lines)
         parts[now].append(line)

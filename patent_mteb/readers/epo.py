@@ -90,9 +90,11 @@ def _classes(biblio: Element) -> Iterator[str]:
         yield text_of(one)
     for one in biblio.iterfind("B500/B510/*"):
         if one.tag in ("B511", "B512", "B513", "B514"):
-            yield text_of(one)
+            yield _EDITION.sub("", text_of(one)).rstrip(" -")
 
 
+_EDITION = re.compile(r"^\d ?(?=[A-H])")
+"""The edition of the IPC in front of a code: ``7C 07C 29/44 A``."""
 _GROUPED = re.compile(r"(?<=\d) (?=\d)|(?<=R) (?=E)")
 
 
@@ -120,7 +122,7 @@ def _related(biblio: Element) -> Iterator[Related]:
     for claim in biblio.iterfind("B300"):  # one priority, or several with three elements each
         parts = (claim.findall(path) for path in ("B310", "B320/date", "B330/ctry"))
         for number, date, office in zip(*(map(text_of, found) for found in parts), strict=False):
-            yield Related("priority", application(number, office), date, office)
+            yield Related("priority", application(number, office, filed=date), date, office)
     for one in biblio.iterfind("B600/B620/parent/pdoc"):
         yield Related("division", application(text_at(one, "dnum/anum"), "EP"), text_at(one, "date"), "EP")
     for one in biblio.iterfind("B800/B860/B861"):

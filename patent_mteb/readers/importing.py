@@ -305,9 +305,11 @@ def _removal(root: Path, word: str, accounts: Sequence[Account]) -> Removed:
 
 
 def _refuse_nothing(accounts: Sequence[Account]) -> None:
-    """Refuse an import that gives no record, unless earlier inputs have all of them."""
+    """Refuse an import that gives no record, unless other inputs have all of them."""
     reasons = {why: tally for account in accounts for why, tally in account.left_out.items()}
-    if directory.REPEATED in reasons or any(sum(one.records.values()) or one.deleted for one in accounts):
+    if not reasons.keys().isdisjoint(directory.LOST) or any(
+        sum(one.records.values()) or one.deleted for one in accounts
+    ):
         return
     counts = "; ".join(f"{tally.count} × {why} ({', '.join(tally.examples[:1])})" for why, tally in reasons.items())
     problem = f"no patent, citation or relation was read ({counts or 'the file has no rows'})"
@@ -462,8 +464,8 @@ def _todo(planned: Sequence[Account], accounts: Mapping[str, Account], leaving: 
     todo = {one.part: one for one in planned if one.part not in finished}
     again = [account for account in staying if account.again]
     if leaving or any(account.path in {one.path for one in todo.values()} for account in staying):
-        lost = {directory.REPEATED, directory.DELETED_LATER}
-        again += [one for one in staying if one.done and (lost & one.left_out.keys() or directory.JOINED in one.notes)]
+        lost = {*directory.LOST, directory.JOINED}
+        again += [one for one in staying if one.done and lost & (one.left_out.keys() | one.notes.keys())]
     todo |= {
         one.part: Account(one.path, one.source, one.part, one.size, again=True, sha256=one.sha256, day=one.day)
         for one in again

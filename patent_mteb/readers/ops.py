@@ -204,7 +204,7 @@ def _document(document: Element) -> Published:
         serial=document.get("doc-number") or serial,
         kind=document.get("kind") or kind,
         date=document.get("date-publ") or date,
-        application=application(applied, applied_at, applied_kind),
+        application=application(applied, applied_at, applied_kind, filed),
         filed=filed,
         family=document.get("family-id") or "",
         ipc=map(text_of, ipc),
@@ -218,6 +218,7 @@ def _document(document: Element) -> Published:
         cited=(cited for one in _all(biblio, "references-cited/citation") for cited in _cited(one)),
         related=_priorities(biblio, "priority-claims/priority-claim"),
         texts=texts,
+        combinations=len(_all(biblio, "patent-classifications/combination-set")),
     )
 
 
@@ -231,7 +232,7 @@ def _priorities(element: Element, path: str) -> Iterator[Related]:
     for claim in _all(element, path):
         if claim.get("data-format") in (None, "docdb"):
             serial, office, kind, date = _identifier(claim)
-            number = application(serial, office, kind)
+            number = application(serial, office, kind, date)
             yield Related("priority", number, date, office or number[:2])
 
 
@@ -368,8 +369,8 @@ def _family(family: Element, place: str) -> Iterator[Item]:
         its = publication(serial, office, kind)
         if requested and its not in own:
             yield Relation(requested, its, "member")
-        applied, applied_at, applied_kind, _ = _identifier_of(member, "application-reference")
+        applied, applied_at, applied_kind, filed = _identifier_of(member, "application-reference")
         if applied:
-            yield Relation(its, application(applied, applied_at, applied_kind), "application")
+            yield Relation(its, application(applied, applied_at, applied_kind, filed), "application")
         for priority in _priorities(member, "priority-claim"):
             yield Relation(its, priority.number, "priority")

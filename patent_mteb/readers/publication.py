@@ -136,7 +136,7 @@ def read_sections(paragraphs: Sequence[Paragraph]) -> Description:
         current = section or current
         text = _joined(group)
         if current == "summary":
-            found = split_description(text)
+            found = split_description(text, detailed_follows=True)
             sections["background"] += filter(None, [found.background])
             text = "\n".join(filter(None, (found.summary, found.drawings, found.detailed)))
         sections[current] += filter(None, [text])
@@ -225,6 +225,7 @@ UNPUBLISHED = "a citation of an application that names no publication"
 NUMBERLESS = "a citation without a number"
 UNNAMED = "no publication number"
 OWN = "a citation of the publication itself"
+COMBINATION = "a combination set of CPC codes, not read"
 
 
 def unread_days(where: str, *texts: str | int | None) -> Iterator[Note]:
@@ -263,7 +264,11 @@ class Related(NamedTuple):
 
 @dataclass
 class Published:
-    """One publication. ``serial``, cited numbers, dates and class codes are as written; other fields are normalised."""
+    """One publication. ``serial``, cited numbers, dates and class codes are as written; other fields are normalised.
+
+    ``combinations`` is the number of its combination sets of the CPC. They classify combinations of features, and the
+    databases that give a flat list of codes do not have them.
+    """
 
     source: str
     office: str
@@ -281,6 +286,7 @@ class Published:
     cited: Iterable[Cited] = ()
     related: Iterable[Related] = ()
     keywords: tuple[str, ...] = ()
+    combinations: int = 0
 
     @property
     def number(self) -> str:
@@ -301,6 +307,7 @@ class Published:
                 yield Note(UNREAD, f"{number}, {kind}: {text}")
         if not any(fields.get(name) for name in ("title", "abstract", "claims", "paragraphs")):
             notes.append("a document without any text")
+        notes += [COMBINATION] * self.combinations
         yield from (Note(note, number) for note in notes)
         yield from unread_days(number, self.date, self.filed, *(one.date for one in related))
         if self.application:

@@ -93,6 +93,9 @@ _REMOVED = "removed.json"
 REMOVED = "the publication was removed with --remove"
 REPEATED = "the publication number is in an input that was imported before"
 DELETED_LATER = "a file of a later exchange deletes the publication (DOCDB)"
+AMENDED_LATER = "a file of a later exchange has the publication, with its citations and relations (DOCDB)"
+LOST = (REPEATED, DELETED_LATER, AMENDED_LATER)
+"""Why a publication of an input has no record: it returns if another input is removed."""
 JOINED = "fields of a later input were joined to this one's publications"
 
 
@@ -172,11 +175,12 @@ def remove_repeats(root: Path, accounts: Mapping[str, Account]) -> None:
     for part in dict.fromkeys(row["part"] for row in repeats):
         mine = [row for row in repeats if row["part"] == part]
         _drop_publications(part_path(root, "patents", part), [row["publication_number"] for row in mine])
-        if deleted := [row["publication_number"] for row in mine if not row["into"]]:
+        reasons = {row["publication_number"]: _reason(accounts, part, row["into"]) for row in mine}
+        if superseded := [number for number, reason in reasons.items() if reason != REPEATED]:
             for kind, name in {Citation: "citations", Relation: "relations"}.items():
-                accounts[part].records[name] -= _drop_publications(part_path(root, name, part), deleted, kind)
+                accounts[part].records[name] -= _drop_publications(part_path(root, name, part), superseded, kind)
         for row in mine:
-            reason = REPEATED if row["into"] else DELETED_LATER
+            reason = reasons[row["publication_number"]]
             accounts[part].left_out.setdefault(reason, Tally()).add(row["publication_number"])
             for what, fields in ((ADDED, row["added"]), (CONFLICTS, row["conflicts"])):
                 if fields:
@@ -185,6 +189,13 @@ def remove_repeats(root: Path, accounts: Mapping[str, Account]) -> None:
         accounts[part].records["patents"] -= len(mine)
     save_accounts(root, accounts, repeats_removed=True)
     pending.unlink()
+
+
+def _reason(accounts: Mapping[str, Account], part: str, into: str) -> str:
+    """Why a repeated publication is removed from a part; ``into`` is the part that has it, empty if it is deleted."""
+    if not into:
+        return DELETED_LATER
+    return AMENDED_LATER if accounts[part].exchanged and accounts[into].exchanged else REPEATED
 
 
 def complete_removal(root: Path, accounts: Mapping[str, Account]) -> None:
@@ -198,7 +209,8 @@ def complete_removal(root: Path, accounts: Mapping[str, Account]) -> None:
 def _find_repeats(root: Path, accounts: Mapping[str, Account]) -> pa.Table:
     """Return the publications of each part that an earlier part has, and the fields that tables add or change.
 
-    Publications that a later exchange deletes have no other part.
+    Publications that a later exchange deletes have no other part. Of a publication that a later exchange amends, the
+    other part is that of the later exchange, and no field of the earlier one remains.
     """
     parts = _by_exchange(accounts)
     columns = [
@@ -213,12 +225,18 @@ def _find_repeats(root: Path, accounts: Mapping[str, Account]) -> pa.Table:
     deleted = {number: one.exchanged for one in _in_order(accounts) for number in one.deleted}
     day = pl.col("publication_number").replace_strict(deleted, default="", return_dtype=pl.String)
     is_deleted = (pl.col("exchanged") > "") & (pl.col("exchanged") < day)
-    gone, numbers = numbers.filter(is_deleted).rows(), numbers.filter(~is_deleted).drop("exchanged")
-    numbers = numbers.with_columns(first=pl.col("position").first().over("publication_number"))
-    repeated = numbers.filter(~pl.col("publication_number").is_first_distinct()).rows()
-    repeats = [(number, parts[later], parts[first]) for number, later, first in repeated]
+    gone, numbers = numbers.filter(is_deleted), numbers.filter(~is_deleted)
+    first, is_exchange = pl.col("position").first(), pl.col("exchanged") > ""
+    numbers = numbers.with_columns(first=first.over("publication_number", is_exchange))
+    is_amended = is_exchange & (pl.col("position") > pl.col("first"))
+    amended, numbers = numbers.filter(is_amended), numbers.filter(~is_amended)
+    numbers = numbers.with_columns(first=first.over("publication_number"))
+    repeated = numbers.filter(pl.col("position") > pl.col("first"))
+    repeats = [
+        (number, parts[later], parts[into]) for number, later, _, into in (*repeated.iter_rows(), *amended.iter_rows())
+    ]
     joining = {part for part in parts if is_table(accounts[part].source) or accounts[part].source in FILL}
-    joins = [repeat for repeat in repeats if repeat[1] in joining]
+    joins = [repeat for repeat in repeats if repeat[1] in joining and _reason(accounts, *repeat[1:]) == REPEATED]
     changes: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     for into in dict.fromkeys(into for _, _, into in joins):
         numbers_of = [(part, number) for number, part, first in joins if first == into]
@@ -227,7 +245,7 @@ def _find_repeats(root: Path, accounts: Mapping[str, Account]) -> pa.Table:
             rows[number], added, conflicts = joined(rows[number], later)
             changes[part, number] = added, conflicts
     found = [(part, number, first, *changes.get((part, number), ([], []))) for number, part, first in repeats]
-    found += [(parts[position], number, "", [], []) for number, position, _ in gone]
+    found += [(parts[position], number, "", [], []) for number, position, _ in gone.iter_rows()]
     return pa.Table.from_pylist([dict(zip(_REPEATS.names, row, strict=True)) for row in found], schema=_REPEATS)
 
 

@@ -325,7 +325,8 @@ class _TableReader:
         if len(columns) > 1:
             columns = [one for one in columns if self._text(row, one)]
             # The kind code of a granted patent is not that of its publication, which may come first.
-            kind = "" if len(columns) > 1 and not kind.startswith("A") else kind
+            if len(columns) > 1 and not kind.startswith("A") and not self._is_written_whole(row, columns, kind):
+                kind = ""
         numbers: dict[str, str] = {}
         for one in columns:
             where, of_first = ("row", "") if numbers else ("cell", kind)
@@ -333,6 +334,11 @@ class _TableReader:
                 if number:
                     numbers.setdefault(number, where)
         return numbers
+
+    def _is_written_whole(self, row: Mapping[str, Any], columns: Sequence[Column], kind: str) -> bool:
+        """Whether a later column has the number of the first one with the kind code."""
+        first, *later = ([number for number, _ in self._numbers_of(row, one)] for one in columns)
+        return any(f"{number}{kind}" in others for number in first for others in later)
 
     def _offices_of_applications(self, rows: Iterable[Mapping[str, Any]]) -> set[str]:
         column = self._columns.fields["application_number"]

@@ -102,6 +102,7 @@ def _modern(root: Element) -> Published:
         ],
         cited=_cited(biblio),
         related=_related(biblio),
+        combinations=len(biblio.findall("classifications-cpc/*/combination-set")),
     )
 
 
@@ -265,7 +266,7 @@ def _application_of_2001(root: Element) -> Published:
         texts=Texts.of(
             "en",
             text_at(biblio, "technical-information/title-of-invention"),
-            text_of(root.find("subdoc-abstract"), without=("number",)),
+            text_of(root.find("subdoc-abstract"), without=("number", "heading")),
             [_claim_of_2001(claim) for claim in root.iterfind("subdoc-claims/claim")],
             _paragraphs_of_2001(root),
         ),
@@ -296,10 +297,13 @@ _NAME_OF_2001 = ("organization-name", "name/given-name", "name/middle-name", "na
 def _related_of_2001(biblio: Element) -> Iterator[Related]:
     for one in biblio.iterfind("foreign-priority-data"):
         yield _filed(one, "priority", ("priority-application-number", "country-code", "", "filing-date"))
-    for tag, kind in CODES["us_relations_2001"].items():
-        for one in biblio.iterfind(f"continuity-data//{tag}"):
-            for document in [*one.iterfind("parent-child/parent/document-id"), *one.iterfind("document-id")]:
-                yield _filed(document, kind, _OF_2001)
+    for one in biblio.iterfind("continuity-data//*"):
+        kind = CODES["us_relations_2001"].get(str(one.tag), "parent")
+        documents = (
+            one.findall("document-id") if kind == "provisional" else one.iterfind("parent-child/parent/document-id")
+        )
+        for document in documents:
+            yield _filed(document, kind, _OF_2001)
 
 
 _MAKERS: dict[str, Callable[[Element], Published]] = {

@@ -67,8 +67,17 @@ def publication(text: str, office: str = "", kind: str = "") -> str:
     return number.docdb if number else _as_written(text, office, kind)
 
 
-def application(text: str, office: str = "", kind: str = "") -> str:
-    """Return the normal form of an application number, or its text without separators if it cannot be read."""
+_SERIAL_AND_YEAR = re.compile(r"(\d{5,6})(\d\d)")
+
+
+def application(text: str, office: str = "", kind: str = "", filed: str = "") -> str:
+    """Return the normal form of an application number, or its text without separators if it cannot be read.
+
+    The day on which it was ``filed`` tells DOCDB's form of the United States and Japan before the year 2000 and later,
+    a serial and two digits of the year (``8000290``), from a series (``08000290``) or an imperial year.
+    """
+    if office in ("JP", "US") and (found := _SERIAL_AND_YEAR.fullmatch(text)) and found[2] == filed[2:4]:
+        text = f"{filed[:4]}{found[1]:0>6}"
     number = read_application(text, office, kind)
     return number.key if number else _as_written(text, office, "")
 

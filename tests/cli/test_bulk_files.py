@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from bulk_counts import BULK
+from second_reading import BULK
 
 from patent_mteb import cli
 

@@ -1,9 +1,9 @@
-"""EPO full text: real files, and the TSV written by the test in its published form. ``test_counts.py`` has the counts."""
+"""EPO full text: real files, and the TSV written by the test in its published form. ``test_recorded_bulk.py`` compares each field."""
 
 from __future__ import annotations
 
 import pytest
-from bulk_counts import BULK, plain, squeezed
+from second_reading import BULK, dense, plain, words
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.locations import paragraphs_in
@@ -43,7 +43,7 @@ def test_passages_of_citations_find_the_paragraphs():
         (patent,) = of(XML.read(EPS / name), Patent)
         paragraphs = layout.numbered_paragraphs(patent)
         for one in plain((EPS / name).read_bytes()).xpath("/*/description/p[@num]"):
-            if letters := squeezed(one):
+            if letters := dense(words(one)):
                 (number,) = paragraphs_in([f"* paragraph [{one.get('num')}] *"])
                 assert letters.startswith("".join(paragraphs[number].split())[:80]), (name, number)
                 numbered += 1
@@ -68,16 +68,15 @@ def test_the_language_of_the_document_counts_where_there_is_no_english():
     assert len(dependent) == sum("nspr" in claim.text for claim in patent.claims)
 
 
-@real
-def test_relations_name_the_application_priorities_parents_and_the_international_publication():
-    relations = {(one.number, one.kind, one.related) for name in NAMES for one in of(XML.read(EPS / name), Relation)}
-    assert {
-        ("EP3383757B1", "application", "EP16849316"),
-        ("EP3383757B1", "priority", "US14865040"),
-        ("EP3383757B1", "parent", "WO2016US049186"),
-        ("EP3383757B1", "member", "WO2017053015"),
-        ("EP2716170B2", "division", "EP12184383"),
-    } <= relations
+def test_codes_of_the_editions_before_2006_and_priorities_of_japan_are_read(tmp_path):
+    (path := tmp_path / "old.xml").write_text(
+        """<ep-patent-document country="EP" doc-number="0449582" kind="B1" lang="en"><SDOBI><B200><B210>91302636.5</B210></B200>
+        <B300><B310>8000290</B310><B320><date>19900327</date></B320><B330><ctry>JP</ctry></B330></B300>
+        <B500><B510><B511> 7C 07C  29/44   A</B511><B513>2A 01N 43/08 -</B513></B510></B500></SDOBI></ep-patent-document>"""
+    )
+    items = list(XML.read(path))
+    assert of(items, Patent)[0].ipc == ("C07C29/44", "A01N43/08")
+    assert [one.related for one in of(items, Relation) if one.kind == "priority"] == ["JP1990080002"]
 
 
 ROWS = """\

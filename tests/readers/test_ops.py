@@ -8,9 +8,10 @@ import collections
 import datetime as dt
 import gc
 import tracemalloc
+from pathlib import Path
 
 import pytest
-from bulk_counts import BULK
+from second_reading import BULK
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.locations import paragraphs_in
@@ -322,6 +323,50 @@ def test_of_several_files_the_one_that_was_exchanged_last_counts(tmp_path, newes
     assert list(read_records(root / "citations", Citation)) == []
     reasons = {reason for one in read_accounts(root).values() for reason in one.left_out}
     assert "a file of a later exchange deletes the publication (DOCDB)" in reasons
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["one import", "an import each"])
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_an_amended_record_has_nothing_of_its_earlier_exchange(tmp_path, newest_first, together):
+    def delivery(name, day, abstract, *numbers):
+        cited = "".join(cited_entry(FIRST, number=number) for number in numbers)
+        path = docdb(tmp_path / name, ("2000000", "Pump", f'date-of-last-exchange="{day}"', cited))
+        path.write_text(path.read_text().replace("</exch:bibliographic-data>", f"</exch:bibliographic-data>{abstract}"))
+        return path
+
+    abstract = '<exch:abstract lang="en"><exch:p>Of another patent.</exch:p></exch:abstract>'
+    files = [
+        delivery("a.xml", "20230219", abstract, "0680812", "0680813"),
+        delivery("b.xml", "20230226", "", "0680813"),
+    ]
+    files = files[::-1] if newest_first else files
+    for some in [files] if together else [[one] for one in files]:
+        import_files(some, tmp_path / "records")
+    (patent,) = read_records(tmp_path / "records" / "patents", Patent)
+    cited = [one.cited for one in read_records(tmp_path / "records" / "citations", Citation)]
+    assert (patent.abstract, cited) == ("", ["EP0680813A1"])
+    counts = {Path(one.path).name: one for one in read_accounts(tmp_path / "records").values()}
+    assert counts["a.xml"].records["citations"] == 0
+    assert [why for why in counts["a.xml"].left_out if "later exchange has" in why]
+
+
+APPLICATIONS = [  # office, number, day, normal form
+    ("US", "2366704", "20041228", "US2004023667"),
+    ("US", "10029102", "20021024", "US2002100291"),
+    ("JP", "8000290", "19900327", "JP1990080002"),
+    ("US", "10029102", "20040101", "US10029102"),
+]
+
+
+@pytest.mark.parametrize(("office", "serial", "day", "normal"), APPLICATIONS)
+def test_the_day_of_filing_tells_a_serial_with_its_year(tmp_path, office, serial, day, normal):
+    row = docdb(tmp_path / "d.xml", ("2000000", "Pump", "", "")).read_text()
+    filed = f"<document-id><country>{office}</country><doc-number>{serial}</doc-number><kind>A</kind><date>{day}</date></document-id>"
+    (tmp_path / "d.xml").write_text(
+        row.replace("<exch:references-cited>", f'<exch:application-reference data-format="docdb">{filed}</exch:application-reference><exch:references-cited>')
+    )  # fmt: skip
+    (patent,) = of(READER.read(tmp_path / "d.xml"), Patent)
+    assert patent.application_number == normal
 
 
 def test_published_equivalents_are_members_of_the_family(tmp_path):

@@ -38,7 +38,9 @@ bibliographic-data/parties/applicants/applicant/@sequence
 bibliographic-data/parties/applicants/applicant/residence
 bibliographic-data/parties/inventors/inventor/@sequence
 bibliographic-data/parties/inventors/inventor/residence
-bibliographic-data/patent-classifications/combination-set
+bibliographic-data/patent-classifications/combination-set/@sequence
+bibliographic-data/patent-classifications/combination-set/combination-rank
+bibliographic-data/patent-classifications/combination-set/group-number
 bibliographic-data/patent-classifications/patent-classification/@sequence
 bibliographic-data/patent-classifications/patent-classification/action-date
 bibliographic-data/patent-classifications/patent-classification/classification-data-source

@@ -17,7 +17,7 @@ from paths import SHARED
 
 from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import READERS, markup, recognise
-from patent_mteb.readers.items import Skipped
+from patent_mteb.readers.items import Note, Skipped
 
 HERE = Path(__file__).parent / "recorded"
 REAL = {
@@ -290,6 +290,7 @@ def of_docdb(root):
         "numbers": [],
         "citations": sorted(citations),
         "other literature": len(at(biblio, "references-cited/citation/nplcit")),
+        "combinations": len(at(biblio, "patent-classifications/combination-set")),
     }
 
 
@@ -335,6 +336,7 @@ def in_record(items, expected):
             for one in cited
         ),
         "other literature": len(literature),
+        "combinations": sum(isinstance(one, Note) and "combination set" in one.what for one in items),
     }
     return {field: every[field] for field in expected}
 

@@ -1,6 +1,7 @@
 """Tables read with column maps: those of PATSTAT, one of a user, and files that are not tables."""
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -223,3 +224,28 @@ def test_ids_of_lens_name_the_family_and_are_not_numbers(tmp_path):
     )
     assert {one.family_id for one in patents} == {"100-200-300-400-501"}
     assert relations == []
+
+
+def test_a_kind_code_in_its_own_column_belongs_to_the_number_of_the_row(tmp_path):
+    """An answer of a search in OPS, stored with its number in parts and in one member."""
+    (path := tmp_path / "search.json").write_text(
+        json.dumps(
+            [
+                {
+                    "country": number[:2],
+                    "doc_number": number[2:9],
+                    "kind": number[9:],
+                    "docdb_number": number,
+                    "family_id": "7",
+                }
+                for number in ("PL3398771T3", "US9984624B1", "EP3000000A1")
+            ]
+        )
+    )
+    items = list(recognise(path).read(path))
+    assert [one.publication_number for one in items if isinstance(one, Patent)] == [
+        "PL3398771T3",
+        "US9984624B1",
+        "EP3000000A1",
+    ]
+    assert not [one for one in items if isinstance(one, Relation)]

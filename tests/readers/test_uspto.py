@@ -1,4 +1,4 @@
-"""USPTO full text: real files, and their texts against another parser's. ``test_counts.py`` has the counts."""
+"""USPTO full text: real files, and their texts against another parser's. ``test_recorded_bulk.py`` compares each field."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from collections import Counter
 
 import pytest
-from bulk_counts import BULK, plain, raw_documents
+from second_reading import BULK, plain, raw_documents
 
 from patent_mteb.patents import ipc
 from patent_mteb.patents.numbers import read_number
@@ -18,7 +18,7 @@ from patent_mteb.readers.items import Skipped
 USPTO = BULK / "uspto"
 GRANTS = BULK.parent / "uspto" / "patents.jsonl.gz"
 UTILITY, EVERY = uspto.READERS
-pytestmark = pytest.mark.skipif(not USPTO.is_dir(), reason="shared/data/bulk is not here")
+real = pytest.mark.skipif(not USPTO.is_dir(), reason="shared/data/bulk is not here")
 
 
 def of(items, kind):
@@ -33,6 +33,7 @@ def letters(text):
     return "".join(character for character in text.lower() if character.isalnum())
 
 
+@real
 @pytest.mark.slow
 @pytest.mark.skipif(not GRANTS.is_file(), reason="shared/data/uspto is not here")
 def test_texts_codes_and_citations_agree_with_another_parser():
@@ -56,6 +57,7 @@ def test_texts_codes_and_citations_agree_with_another_parser():
     assert compared == 16
 
 
+@real
 def test_all_kinds_are_read_on_request():
     path = USPTO / "ipgb20221025_wk43.zip"
     items = list(EVERY.read(path))
@@ -74,20 +76,7 @@ def test_all_kinds_are_read_on_request():
     }
 
 
-@pytest.mark.slow
-def test_relations_name_parents_priorities_and_pre_grant_publications():
-    relations = {(one.number, one.kind, one.related) for one in every(Relation)}
-    assert {
-        ("US7272630B2", "application", "US10991571"),
-        ("US7272630B2", "division", "US09876376"),
-        ("US7272630B2", "pre-grant", "US2005097148A1"),
-        ("US2005004974A1", "provisional", "US60319622"),
-        ("US2001000943A1", "continuation", "WO2000JP002182"),
-        ("US6334226B1", "member", "WO1999020849A"),
-        ("US6336130B1", "continuation", "WO1998NO000107"),
-    } <= relations
-
-
+@real
 def test_processing_instructions_tell_the_sections():
     (patent,) = of(UTILITY.read(USPTO / "xml2014_US08930553.xml"), Patent)
     sections = patent.description
@@ -100,29 +89,34 @@ def test_processing_instructions_tell_the_sections():
     assert sum(len(text.splitlines()) for text in texts) == blocks
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [path.name for path in sorted(USPTO.glob("*.xml")) if path.stat().st_size > 27_000])
-def test_no_paragraph_of_a_description_is_lost(name):
-    *_, content = raw_documents(USPTO / name)
-    root = plain(content)
-    said = root.xpath("//description//p | //SDODE//PARA | //subdoc-description//paragraph")
-    *_, patent = of(UTILITY.read(USPTO / name), Patent)
-    sections = patent.description
-    held = letters(sections.background + sections.summary + sections.drawings + sections.detailed)
-    words = [
-        word for one in said for word in "".join(one.xpath(".//text()[not(parent::number)]")).split() if word.isalpha()
+def test_an_application_of_2001_names_its_international_application(tmp_path):
+    (path := tmp_path / "pap.xml").write_text(
+        """<patent-application-publication><subdoc-bibliographic-information><document-id><doc-number>20010000001</doc-number>
+        <kind-code>A1</kind-code></document-id><continuity-data><a-371-of-international><parent-child><child/><parent>
+        <document-id><doc-number>PCT/US97/05183</doc-number><document-date>19970328</document-date>
+        <country-code>US</country-code></document-id></parent></parent-child></a-371-of-international></continuity-data>
+        </subdoc-bibliographic-information><subdoc-abstract><heading>Abstract of Disclosure</heading>
+        <paragraph><number>[0001]</number> A pump.</paragraph></subdoc-abstract></patent-application-publication>"""
+    )
+    items = list(UTILITY.read(path))
+    (patent,) = of(items, Patent)
+    assert (patent.abstract, str(patent.priority_date)) == ("A pump.", "1997-03-28")
+    assert of(items, Relation) == [Relation("US2001000001A1", "WO1997US005183", "parent")]
+
+
+def test_the_lines_of_a_marked_summary_keep_their_order(tmp_path):
+    lines = [
+        "BACKGROUND ART",
+        "Pumps leak.",
+        "DISCLOSURE OF THE INVENTION",
+        "Problems to be Solved by the Invention",
+        "No more.",
     ]
-    missing = [word for word in set(words) if letters(word) not in held]
-    assert len(words) > 500
-    assert not missing
-
-
-def test_entities_of_the_old_files_become_characters():
-    (patent,) = of(UTILITY.read(USPTO / "sgml_US06337117.xml"), Patent)
-    sections = patent.description
-    text = "".join((sections.background, sections.summary, sections.drawings, sections.detailed, patent.abstract))
-    raw = (USPTO / "sgml_US06337117.xml").read_text("utf-8")
-    for name, character in (("lgr", "λ"), ("mgr", "μ"), ("deg", "°"), ("ldquo", "“")):
-        assert text.count(character) + sum(claim.text.count(character) for claim in patent.claims) == raw.count(
-            f"&{name};"
-        ), name
+    text = "".join(f"<heading>{one}</heading>" if one[-1] != "." else f"<p>{one}</p>" for one in lines)
+    (path := tmp_path / "grant.xml").write_text(
+        f"""<us-patent-grant lang="EN"><us-bibliographic-data-grant><publication-reference><document-id><country>US</country>
+        <doc-number>08000001</doc-number><kind>B2</kind></document-id></publication-reference></us-bibliographic-data-grant>
+        <description><?BRFSUM end="lead"?>{text}<?BRFSUM end="tail"?></description></us-patent-grant>"""
+    )
+    (patent,) = of(UTILITY.read(path), Patent)
+    assert patent.description.lines() == lines
