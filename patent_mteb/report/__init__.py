@@ -95,6 +95,8 @@ def run(
     if plots:
         figures.converter()
     collected = collect(results)
+    for error in collected.damaged:
+        raise error
     if collected.results.is_empty():
         listed = "\n".join(collected.messages)
         raise ReportError(f"nothing in {results} can be reported:\n{listed}")

@@ -10,10 +10,8 @@ states of a data set, each state is a data source of its own; that of the newest
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +22,7 @@ from patent_mteb.data.data_source import data_source_named, data_source_of
 from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.identity import META
-from patent_mteb.report.folders import Survey, parse_document, read_meta, survey
+from patent_mteb.report.folders import SETTINGS, Survey, board_names, parse_document, read_meta, run_settings, survey
 from patent_mteb.report.records import (
     RESULT_SCHEMA,
     SCORE_SCHEMA,
@@ -74,6 +72,7 @@ class Collected:
         own: the benchmarks of own data sets with results.
         contradictions: why a result was excluded that its evidence or its per-query scores contradict, by path and
             subset.
+        damaged: errors in files that belong to several results; a report refuses them.
     """
 
     folder: Path
@@ -83,6 +82,7 @@ class Collected:
     contradictions: Mapping[tuple[str, str], str] = field(default_factory=dict)
     own: tuple[PatentBenchmark, ...] = ()
     excluded: tuple[str, ...] = ()
+    damaged: tuple[DataError, ...] = ()
 
     @cached_property
     def data_sources(self) -> dict[str, DataSourceView]:
@@ -132,6 +132,10 @@ def collect(folder: Path) -> Collected:
             f"{without} retrieval results have no usable per-query scores: no intervals and no significance for them."
         )
     reader.check_cards(results)
+    try:
+        board_names(folder)
+    except DataError as error:
+        reader.damaged.append(error)
     reader.part_states(results)
     messages += [*disagreements(results), *reader.own.messages]
     _label(list({id(result.source): result.source for result in results}.values()))
@@ -144,6 +148,7 @@ def collect(folder: Path) -> Collected:
         reader.contradictions,
         reader.own.benchmarks,
         tuple(map(visible, reader.survey.excluded)),
+        tuple(reader.damaged),
     )
 
 
@@ -157,6 +162,7 @@ class _Reader:
         self.survey = found
         self.messages, self.exclude = found.messages, found.exclude
         self.contradictions: dict[tuple[str, str], str] = {}
+        self.damaged: list[DataError] = []
 
     def sources(self) -> Iterator[tuple[ModelFolder, tuple[Path, ...]]]:
         for place in self.survey.places:
@@ -168,8 +174,19 @@ class _Reader:
                 remedy = "restore the file; until then the model is named after the folder"
                 self.messages.append(str(DataError(error.problem, path=path, remedy=remedy)))
             name = str(meta.get("name") or place.model.replace("__", "/", 1))
-            versions = _versions(place.folder / "run_settings.jsonl")
+            versions = self._versions(place.folder / SETTINGS)
             yield ModelFolder(name, place.revision, place.experiment, meta, versions), place.files
+
+    def _versions(self, path: Path) -> dict[str, str]:
+        """Return the versions of the libraries by task, as mteb recorded them in its last run of the task."""
+        versions: dict[str, str] = {}
+        try:
+            for settings in run_settings(path) if path.exists() else ():
+                known = {name: version for name, version in settings.get("version", {}).items() if version}
+                versions[settings["task"]] = ", ".join(f"{name} {version}" for name, version in known.items())
+        except DataError as error:
+            self.damaged.append(error)
+        return versions
 
     def read(self, path: Path, source: ModelFolder) -> Iterator[Result]:
         try:
@@ -255,22 +272,6 @@ class _Reader:
         for result in results:
             ranked = ranks[result.data_source.name, result.task.data.key]
             result.data_source = result.data_source.earlier(ranked.index(result.data_revision))
-
-
-def _versions(path: Path) -> dict[str, str]:
-    """Return the versions of the libraries by task, as mteb recorded them in its last run of the task."""
-    versions: dict[str, str] = {}
-    try:
-        lines = path.read_text("utf-8", errors="replace").split("\n") if path.is_file() else []
-    except OSError:
-        return versions
-    for line in lines:
-        # An incomplete line costs the versions of one task; the report then says that they are not recorded.
-        with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            settings = json.loads(line)
-            known = {name: version for name, version in settings["version"].items() if version}
-            versions[settings["task"]] = ", ".join(f"{name} {version}" for name, version in known.items())
-    return versions
 
 
 def _label(sources: Sequence[ModelFolder]) -> None:

@@ -31,12 +31,12 @@ from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
 from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.anonymous import queries_of
-from patent_mteb.files import load_json, write_json, write_parquet, write_text
+from patent_mteb.files import write_json, write_parquet, write_text
 from patent_mteb.identity import META, NO_REVISION, content_revision, local_name, model_folder
 from patent_mteb.models.registry import suite_metas
 from patent_mteb.report.cells import Cell, Column, Table, slug
 from patent_mteb.report.collect import Collected, ReportError, collect
-from patent_mteb.report.folders import check_meta, parse
+from patent_mteb.report.folders import NAMES, SETTINGS, board_names, check_meta, parse, run_settings
 from patent_mteb.report.rendering import as_markdown
 from patent_mteb.report.tables import ranking
 from patent_mteb.report.words import measure_title, visible
@@ -47,24 +47,15 @@ from patent_mteb.tasks.evidence import ROWS, identity_of
 from patent_mteb.tasks.verification import evidence_of, part_of
 
 __all__ = ["Board", "Export", "Refusal", "check_board", "prepare"]
-BOARD, NAMES = "leaderboard.md", "names.json"
-SETTINGS = "run_settings.jsonl"  # mteb's settings of runs: versions and encode arguments by task, splits and subsets
+BOARD = "leaderboard.md"
 
 
-def run_settings(text: str, row: Mapping[str, Any], path: Path) -> str:
+def _settings_of(row: Mapping[str, Any], path: Path) -> str:
     """Return the line of run settings that belongs to a result."""
     found = ""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            entry = parse(line.encode())
-            task, splits, subsets = entry["task"], entry["splits"], entry.get("subsets", ["default"])
-            belongs = task == row["task"] and row["split"] in splits and row["subset"] in subsets
-        except (ValueError, KeyError, TypeError, AttributeError):
-            remedy = "delete the line and run its task again"
-            raise DataError("invalid line of run settings", path=path, row=number, remedy=remedy) from None
-        if belongs:
+    for entry in run_settings(path):
+        of_split = row["task"] == entry["task"] and row["split"] in entry["splits"]
+        if of_split and row["subset"] in entry.get("subsets", ["default"]):
             found = json.dumps({**entry, "splits": [row["split"]], "subsets": [row["subset"]]}) + "\n"
     if not found:
         problem = f"there are no settings of the run of {row['task']} on {row['split']}/{row['subset']}"
@@ -150,8 +141,7 @@ def prepare(
     elif accepted:
         files += [_copy_queries(row, results, out / "results") for row in accepted if row["queries"]]
         if named:
-            keys = dict(_names(out / NAMES))
-            write_json(out / NAMES, {**keys, **{_key(*one): name for one, name in named.items()}})
+            write_json(out / NAMES, {**board_names(out), **{_key(*one): name for one, name in named.items()}})
         board = check_board(out)
         files.append(write_text(out / BOARD, boards(board.entries, board.problems)))
         messages += [f"{what}; not in the leaderboard." for what in board.problems]
@@ -179,7 +169,7 @@ def check_board(folder: Path) -> Board:
     """
     collected = collect(folder)
     models, own = _known_models(upstream=False), {benchmark.name for benchmark in collected.own}
-    names = _names(folder / NAMES)
+    names = board_names(folder)
     problems = [visible(message.rstrip(".")) for message in collected.excluded]
     accepted = []
     for row in collected.results.iter_rows(named=True):
@@ -199,15 +189,6 @@ def check_board(folder: Path) -> Board:
     groups = _by(accepted, "model", "revision", "experiment").items()
     found = [_entry(members, names.get(_key(name, revision), "")) for (name, revision, _), members in groups]
     return Board(tuple(found), tuple(problems), by_query, len(accepted) - by_query)
-
-
-def _names(path: Path) -> Mapping[str, str]:
-    """Return the names of local checkpoints on a board; empty without the file."""
-    names = load_json(path) if path.exists() else {}
-    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
-        problem, remedy = "it is not a JSON object of names", "restore the file, or make the board again"
-        raise DataError(problem, path=path, remedy=remedy)
-    return names
 
 
 def _strays(root: Path, rows: pl.DataFrame, problems: Sequence[str]) -> Iterator[str]:
@@ -378,7 +359,8 @@ def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
     check_meta(description, meta, model_folder(row["model"]), row["revision"])
     if json.dumps(description.get("experiment_kwargs") or {}, sort_keys=True) != row["settings"]:
         raise DataError("other settings than when the report was made", path=meta, remedy="export again")
-    lines = run_settings(_read_text(settings, results), row, settings)
+    _read_text(settings, results)
+    lines = _settings_of(row, settings)
     return {path.relative_to(root): text, meta.relative_to(root): described, settings.relative_to(root): lines}
 
 

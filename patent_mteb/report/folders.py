@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, check_shape
 from patent_mteb.experiments.results_folder import QUARANTINED
+from patent_mteb.files import load_json, text_lines
 from patent_mteb.identity import META, NO_REVISION, model_folder
 
+NAMES = "names.json"  # of local checkpoints on a board
+SETTINGS = "run_settings.jsonl"  # mteb's settings of runs: versions and encode arguments by task, splits and subsets
 _AGAIN = "delete the file and run the task again"
 _DEPTH = 8  # to which folders are searched for results in wrong places
 _HEAD = 4096
@@ -150,6 +153,31 @@ def parse(content: bytes) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ValueError(f"a JSON {type(document).__name__} where an object is expected")
     return document
+
+
+def run_settings(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the settings of runs that mteb recorded in a folder: task, splits, subsets, versions and arguments."""
+    for number, line in text_lines(path):
+        if not line.strip():
+            continue
+        try:
+            entry = parse(line.encode())
+            check_shape(entry, {"task": str, "splits": [str]}, path, "")
+            check_shape({"subsets": [], "version": {}} | entry, {"subsets": [str], "version": {}}, path, "")
+        except (ValueError, DataError):
+            remedy = "delete the line and run its task again"
+            raise DataError("invalid line of run settings", path=path, row=number, remedy=remedy) from None
+        yield entry
+
+
+def board_names(folder: Path) -> dict[str, str]:
+    """Return the names of local checkpoints on a board; empty in a folder without them."""
+    path = folder / NAMES
+    names = load_json(path) if path.exists() else {}
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        problem, remedy = "it is not a JSON object of names", "restore the file, or make the board again"
+        raise DataError(problem, path=path, remedy=remedy)
+    return names
 
 
 def read_meta(path: Path, model: str, revision: str) -> dict[str, Any]:

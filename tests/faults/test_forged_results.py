@@ -234,3 +234,27 @@ def test_per_query_scores_behind_a_link_are_not_published(tmp_path, capsys):
     shutil.rmtree(folder)
     assert main(["publish", "board", str(tmp_path / "in"), str(folder)]) == 1
     assert "a symbolic link" in capsys.readouterr().err and not list(folder.rglob("*.parquet"))
+
+
+@pytest.mark.parametrize("content", ["[1]", "{", '{"a": 1}', "null", "\udcff"])
+def test_a_report_refuses_names_that_are_not_names(tmp_path, capsys, content):
+    folder = board(tmp_path)
+    assert main(["report", str(folder)]) == 0
+    (folder / "names.json").write_bytes(content.encode("utf-8", "surrogateescape"))
+    assert main(["report", str(folder)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert str(folder / "names.json") in said and "Remedy" in said and "report it" not in said
+
+
+@pytest.mark.parametrize(
+    "line", ["no JSON", "[1]", '{"task": 1}', '{"splits": []}', "[" * 100_000, "\udcff", "version"]
+)
+def test_a_report_refuses_damaged_settings_of_runs(tmp_path, capsys, line):
+    folder = board(tmp_path)
+    (path,) = folder.rglob("run_settings.jsonl")
+    settings = path.read_text().rstrip("\n")
+    line = json.dumps({**json.loads(settings), "version": 1}) if line == "version" else line
+    path.write_bytes(f"{settings}\n\n{line}\n".encode("utf-8", "surrogateescape"))
+    assert main(["report", str(folder)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"{path}, row 3" in said and "Remedy" in said and "report it" not in said
