@@ -13,7 +13,7 @@ import logging
 import math
 import sys
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -28,16 +28,17 @@ from patent_mteb.files import json_lines, replacing, text_lines, write_jsonl
 logger = logging.getLogger(__name__)
 Order = Literal["score", "rank", "-score"]
 Results = Mapping[str, Mapping[str, float]]
+_FORBIDDEN = frozenset(" \t\n\r\v\f\0\ufeff")  # white space of ASCII, and a mark that is lost at the start of a file
 _CONTRADICTING = 0.01
 _DIGITS = 19  # from which a rank may exceed 64 bits
 _SMALLEST, _GREATEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max) / 2
 
 
-def _check(*names: str) -> None:
+def check_ids(names: Iterable[str], remedy: str = "use ids without spaces, tabs, line ends and zero bytes") -> None:
+    """Refuse an id that :func:`columns` would cut, or that is empty; any other is read as it was written."""
     for name in names:
-        if not name or any(character.isspace() or character in "\0\ufeff" for character in name):
-            problem = f"the id {name!r} is not allowed in a TREC file"
-            raise DataError(problem, remedy="use ids without white space and zero bytes")
+        if not name or not _FORBIDDEN.isdisjoint(name):
+            raise DataError(f"the id {name!r} is not allowed in a TREC file", remedy=remedy)
 
 
 def columns(line: str) -> list[str]:
@@ -49,14 +50,14 @@ def columns(line: str) -> list[str]:
 
 def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str) -> None:
     """Write rankings, best document first; a query without documents has no line, and is warned of."""
-    _check(tag)
+    check_ids([tag])
     if empty := [query for query, scores in rankings.items() if not scores]:
         message = "%s: %d of %d queries have no document, the first is %r, and no line in the file; "
         message += "trec_eval counts them as 0 with -c only"
         logger.warning(message, path, len(empty), len(rankings), empty[0])
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as out:
         for query, scores in rankings.items():
-            _check(query, *scores)
+            check_ids([query, *scores])
             for rank, (document, score) in enumerate(scores.items(), start=1):
                 out.write(f"{query} Q0 {document} {rank} {score!r} {tag}\n")
 
@@ -184,7 +185,7 @@ def _apart(scores: NDArray[np.float64], exponent: int) -> NDArray[np.float32]:
 def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as out:
         for query, judged in qrels.items():
-            _check(query, *judged)
+            check_ids([query, *judged])
             for document, gain in judged.items():
                 out.write(f"{query} 0 {document} {gain}\n")
 

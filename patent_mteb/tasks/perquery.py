@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -121,10 +122,17 @@ def save(evaluation: Evaluation, root: Path) -> None:
     write_parquet(path_of(root, meta, name, ".queries.parquet"), evaluation.table())
     if runs := os.environ.get(RUNS_VARIABLE):
         place = path_of(Path(runs), meta, name, ".run")
-        evaluation.run.save(place, tag=(meta.name or "model").replace(" ", "_"))
+        evaluation.run.save(place, tag="_".join((meta.name or "model").split()))
         if evaluation.run.efforts:
             trec.write_efforts(trec.side_file(place), evaluation.run.efforts)
         trec.write_qrels(path_of(Path(runs), meta, name, ".qrels"), evaluation.qrels)
+
+
+def check_ids(queries: Any, corpus: Any, qrels: Qrels) -> None:
+    """Refuse ids that the files of ``$PATENT_MTEB_RUNS`` cannot hold, before anything is computed."""
+    if os.environ.get(RUNS_VARIABLE):
+        remedy = "use ids without white space of ASCII, or run without --save-runs"
+        trec.check_ids(chain(queries["id"], corpus["id"], chain.from_iterable(qrels.values())), remedy)
 
 
 _RECEIVER: ContextVar[Callable[[Evaluation], object] | None] = ContextVar("patent_mteb_evaluations", default=None)

@@ -45,7 +45,7 @@ from patent_mteb.search.engine import AsMteb, engine, on_arrays, rank_with_more,
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import COST, KEY, document_texts
-from patent_mteb.tasks.perquery import Evaluation, publish, query_groups
+from patent_mteb.tasks.perquery import Evaluation, check_ids, publish, query_groups
 
 logger = logging.getLogger(__name__)
 
@@ -299,6 +299,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     def evaluate_split(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
         """Return all scores of the task, and publish the per-query scores (:mod:`.perquery`)."""
         candidates = data_split["top_ranked"]
+        check_ids(data_split["queries"], data_split["corpus"], data_split["relevant_docs"])
         system, data_split = self.system(model), self.texts_for(model, data_split)
         texts, data_split = self.texts_evidence(data_split), {**data_split, "top_ranked": candidates}
         plain = not (self.skip_first_result or self.ignore_identical_ids) and 1 in self.k_values

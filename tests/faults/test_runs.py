@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from itertools import product
 
 import mteb
@@ -14,9 +15,11 @@ from mteb.cache import ResultCache
 from small_data import HashEncoder, unmeasured
 from small_patents import Words
 
-from patent_mteb.errors import ModelError
+from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments import run
+from patent_mteb.metrics.measures import Judged
 from patent_mteb.models import bm25
+from patent_mteb.search.run import Run
 from patent_mteb.tasks import perquery
 
 TASK = "PatentMapAbsToAbsRetrieval.sample"
@@ -88,17 +91,60 @@ def test_plain_mteb_keeps_its_score_too(tmp_path, monkeypatch):
     assert list((tmp_path / "results").rglob(f"{TASK}.json"))
 
 
-def test_an_id_that_cannot_stand_in_a_trec_file_costs_the_file_only(tmp_path, caplog, monkeypatch):
-    monkeypatch.setenv(perquery.RUNS_VARIABLE, str(tmp_path / "runs"))
+def with_ids(change):
+    """A task whose documents have other ids."""
     task = mteb.get_task(TASK)
     task.load_data()
     (split,) = task.dataset[task.source.subset].values()
-    split["corpus"] = split["corpus"].map(lambda row: {**row, "id": row["id"][:-1] + " " + row["id"][-1]})
-    with caplog.at_level("WARNING", logger="patent_mteb"):
-        scores = task.evaluate(bm25("dapfam"), task.split, encode_kwargs={})
+    split["corpus"] = split["corpus"].map(lambda row: {**row, "id": change(row["id"])})
+    split["relevant_docs"] = {
+        query: {change(document): gain for document, gain in judged.items()}
+        for query, judged in split["relevant_docs"].items()
+    }
+    task.tables = replace(task.tables, hidden={})
+    return task
+
+
+class Unused(Words):
+    """A model that must not be asked."""
+
+    def encode(self, inputs, **_):
+        raise AssertionError("the ids were not checked before")
+
+
+@pytest.mark.parametrize("white", [" ", "\t", "\n", "\v", "\f", "\r", "\0", "\ufeff"])
+def test_an_id_that_a_trec_file_cannot_hold_ends_the_task_before_it_is_computed(tmp_path, monkeypatch, white):
+    monkeypatch.setenv(perquery.RUNS_VARIABLE, str(tmp_path / "runs"))
+    task = with_ids(lambda name: f"{name[:-1]}{white}{name[-1]}")
+    with pytest.raises(DataError, match=r"is not allowed in a TREC file.*run without --save-runs"):
+        task.evaluate(Unused(), task.split, encode_kwargs={})
+    monkeypatch.delenv(perquery.RUNS_VARIABLE)
+    scores = task.evaluate(bm25("dapfam"), task.split, encode_kwargs={})
     assert next(iter(scores.values()))["n_queries"] > 0
-    assert "is not allowed in a TREC file" in caplog.text
-    assert not list((tmp_path / "runs").rglob("*.run"))
+
+
+def test_an_empty_id_ends_the_task_too(tmp_path, monkeypatch):
+    monkeypatch.setenv(perquery.RUNS_VARIABLE, str(tmp_path / "runs"))
+    task = mteb.get_task(TASK)
+    task.load_data()
+    first = next(iter(next(iter(task.dataset[task.source.subset].values()))["corpus"]["id"]))
+    task = with_ids(lambda name: "" if name == first else name)
+    with pytest.raises(DataError, match="the id '' is not allowed in a TREC file"):
+        task.evaluate(Unused(), task.split, encode_kwargs={})
+
+
+@pytest.mark.parametrize("white", ["\u2028", "\u2029", "\x85", "\xa0", "\x1c", "\x1d", "\x1e", "\x1f", "\u3000"])
+def test_other_white_space_in_ids_is_written_and_read_back(tmp_path, monkeypatch, white):
+    monkeypatch.setenv(perquery.RUNS_VARIABLE, str(tmp_path / "runs"))
+    task = with_ids(lambda name: f"{white}{name[:-1]}{white}{name[-1]}{white}")
+    scores = next(iter(task.evaluate(bm25("dapfam"), task.split, encode_kwargs={}).values()))
+    (path,) = (tmp_path / "runs").rglob("*.run")
+    run = Run.load(path)
+    judged = task.dataset[task.source.subset][task.split]["relevant_docs"]
+    assert judged.keys() >= set(run.query_ids) and all(white in name for name in run.doc_ids)
+    found = Judged(run.docs, judged, run.query_ids, run.doc_ids).scores(["ndcg@10"]).means()["ndcg@10"]
+    assert found == pytest.approx(scores["ndcg_at_10"], abs=1e-5)
+    assert path.with_suffix(".qrels").is_file()
 
 
 class Constant(Words):
