@@ -281,6 +281,8 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
             raise self._unusable(f"vectors of {vectors.dtype.name}")
         if vectors.ndim != 2 or len(rows) != len(texts):
             raise self._unusable(f"{len(rows)} vectors of shape {vectors.shape[1:]} for {len(texts)} texts")
+        if zeros := [text for text, vector in zip(texts, vectors, strict=True) if text.strip() and not vector.any()]:
+            raise self._unusable(f"vectors of zeros for {len(zeros)} of {len(texts)} texts")
         return vectors.astype(np.float32)
 
     def _unusable(self, what: str) -> EndpointError:

@@ -5,6 +5,7 @@ WIPO-AT section 3.3.5 reranks the top 100 and truncates each pair of query and d
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Mapping
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
 logger = logging.getLogger(__name__)
+_MANY = 20  # different pairs that a model does not give one score, unless it gives grades
 _LENGTH_NAMES = ("max_seq_length", "max_length")
 
 
@@ -103,9 +105,7 @@ class _Scorer:
 
     def predict(self, inputs1: Any, inputs2: Any, **kwargs: Any) -> NDArray[np.float64]:
         if self.chunks is None:
-            scores = one_score(self.model.predict(inputs1, inputs2, **kwargs), self.mteb_model_meta.name)
-            self.n_pairs += len(scores)
-            return scores
+            return self._scores(inputs1, inputs2, **kwargs)
         queries, documents = list(rows_of(inputs1)), list(rows_of(inputs2))
         if not documents:
             return np.zeros(0)
@@ -114,9 +114,19 @@ class _Scorer:
         parts = [{**row, "text": text} for row, of_row in zip(documents, texts, strict=True) for text in of_row]
         repeated = [query for query, n in zip(queries, n_chunks, strict=True) for _ in range(n)]
         sides = (row_loader(rows, inputs1.batch_size) for rows in (repeated, parts))
-        found = one_score(self.model.predict(*sides, **kwargs), self.mteb_model_meta.name)
-        self.n_pairs += len(found)
-        return np.maximum.reduceat(found, np.cumsum([0, *n_chunks[:-1]]))
+        return np.maximum.reduceat(self._scores(*sides, **kwargs), np.cumsum([0, *n_chunks[:-1]]))
+
+    def _scores(self, inputs1: Any, inputs2: Any, **kwargs: Any) -> NDArray[np.float64]:
+        name = self.mteb_model_meta.name
+        scores = one_score(self.model.predict(inputs1, inputs2, **kwargs), name)
+        self.n_pairs += len(scores)
+        if len(scores) >= _MANY and (scores == scores[0]).all() and not getattr(self.model, "graded", False):
+            sides = (rows_of(inputs, without="id") for inputs in (inputs1, inputs2))
+            different = {json.dumps(pair) for pair in zip(*sides, strict=True)}
+            if len(different) >= _MANY:
+                problem = f"{name} gives each of {len(scores)} pairs of texts the score {scores[0]:g}"
+                raise ModelError(f"{problem}. Remedy: check its weights; they may be damaged, or not trained to rerank")
+        return scores
 
 
 class Reranked(ArraySearch):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 _ROWS_AT_ONCE = 4096
+DISTINCT = 10
+"""Number of different texts of which two have different vectors: a few may differ after the last token only."""
+Texts = Callable[[NDArray[np.int64]], Sequence[str]]
+"""Texts by their rows."""
 
 
 def is_encoder(model: object) -> TypeGuard[EncoderProtocol]:
@@ -69,8 +73,13 @@ _SHORTEST = 1e-12
 _TOO_SHORT = f"vectors that are not zero, but shorter than {_SHORTEST:g}, which have no cosine in single precision,"
 
 
-def checked_vectors(vectors: Any, count: int, blame: str, *, refuse_equal: bool = False) -> Any:
-    """The vectors of ``count`` texts as a matrix, without gradient."""
+def checked_vectors(vectors: Any, count: int, blame: str, texts: Texts | None = None) -> Any:
+    """The vectors of ``count`` texts as a matrix, without gradient. Without ``texts`` all of them count as different.
+
+    Raises:
+        ModelError: something else, NaN, infinity, too short a vector, or one vector for :data:`DISTINCT` different
+            texts. Fewer texts, and zeros for some of the texts, are a warning: a sum of word vectors may be zero.
+    """
     vectors = as_matrix(vectors, count, blame)
     with np.errstate(over="ignore"):
         norms = [as_tensor(part).norm(dim=1).numpy() for part in parts(vectors)]
@@ -83,9 +92,12 @@ def checked_vectors(vectors: Any, count: int, blame: str, *, refuse_equal: bool 
             raise ModelError(f"{blame} gave {what} for {which}")
     if count > 1 and all(bool((part == vectors[0]).all()) for part in parts(vectors)):
         problem = f"{blame} gave the same vector for all {count} texts"
-        if refuse_equal:
+        if (count if texts is None else len(set(texts(np.arange(count))))) >= DISTINCT:
             raise ModelError(problem)
         logger.warning("%s: its score is meaningless", problem)
+    elif "float" in str(vectors.dtype) and len(zeros := np.flatnonzero(lengths == 0)):  # zeros may be a code
+        message = "%s gave vectors of zeros for %d of %d texts, the first is text %d: they are similar to none"
+        logger.warning(message, blame, len(zeros), count, zeros[0] + 1)
     return vectors
 
 
@@ -95,14 +107,16 @@ def encode_checked(model: Any, inputs: Any, count: int, *, task_metadata: Any, *
     blame = f"model {name} on task {task_metadata.name}"
     with phase("encode"):
         vectors = model.encode(inputs, task_metadata=task_metadata, **kwargs)
-    vectors = checked_vectors(vectors, count, blame)
     dataset = getattr(inputs, "dataset", None)
-    if getattr(model, "stores_vectors", False) or "text" not in (getattr(dataset, "column_names", None) or ()):
-        return vectors  # a store checks what it saves
+    has_texts = "text" in (getattr(dataset, "column_names", None) or ())
 
     def texts(rows: NDArray[np.int64]) -> list[str]:
         found: list[str] = dataset.select(rows)["text"][:]  # type: ignore[union-attr]
         return found
+
+    vectors = checked_vectors(vectors, count, blame, texts if has_texts else None)
+    if getattr(model, "stores_vectors", False) or not has_texts:
+        return vectors  # a store checks what it saves
 
     def again(rows: NDArray[np.int64]) -> Any:
         loader = loader_of(inputs, [], rows, inputs.batch_size or len(rows), True)

@@ -29,7 +29,7 @@ from torch import nn
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.files import read_json
-from patent_mteb.search.vectors import as_tensor, checked_vectors
+from patent_mteb.search.vectors import DISTINCT, as_tensor, checked_vectors
 from patent_mteb.training.recipes import Settings
 
 logger = logging.getLogger(__name__)
@@ -50,8 +50,6 @@ _TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat1
 _ONE_DIRECTION = 1.0001
 """Effective rank below which embeddings count as collapsed: absolute cosines are about .99995."""
 _COMPARED = 1_000
-DISTINCT = 10
-"""Minimum number of distinct texts for a check of equal vectors: a few texts may differ after the last token only."""
 
 
 def is_static(model: SentenceTransformer) -> bool:
@@ -102,11 +100,11 @@ def stored_type(name: str) -> str:
 
 def vectors_of(model: Any, texts: Sequence[str], who: str) -> NDArray[np.float32]:
     found = model.encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
-    several = len(set(texts)) >= DISTINCT
     try:
-        vectors: NDArray[np.float32] = as_tensor(checked_vectors(found, len(texts), who, refuse_equal=several)).numpy()
+        checked = checked_vectors(found, len(texts), who, lambda rows: [texts[row] for row in rows])
     except ModelError as error:
         raise ModelError(f"{error}. {BROKEN_MODEL}") from error
+    vectors: NDArray[np.float32] = as_tensor(checked).numpy()
     return vectors
 
 

@@ -36,7 +36,7 @@ from patent_mteb.models.loading import load
 from patent_mteb.search.vectors import checked_vectors
 from patent_mteb.store import stored
 from patent_mteb.store.batches import text_loader
-from patent_mteb.training.bases import DISTINCT, load_base, make_loss, stored_type, unit, vectors_of, warn_of_collapse
+from patent_mteb.training.bases import load_base, make_loss, stored_type, unit, vectors_of, warn_of_collapse
 from patent_mteb.training.comparing import HeldOutScores
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.multitask import texts_of
@@ -135,7 +135,7 @@ def _vectors(teacher: Any, texts: Iterator[str]) -> Iterator[tuple[list[str], Ma
         )
         who = "the teacher (texts of the training tables)"
         matrix = np.asarray(vectors, np.float32)
-        yield block, checked_vectors(matrix, len(block), who, refuse_equal=len(block) >= DISTINCT)
+        yield block, checked_vectors(matrix, len(block), who)
 
 
 def _projection(job: Job, prepared: Prepared, teacher: Any) -> Matrix:

@@ -202,3 +202,31 @@ def test_a_plan_does_not_estimate_tokens_that_are_counted_for_some_requests_only
     with chat_server(answer) as (url, _):
         found = plan(stored(served(url, texts_at_once=8), tmp_path), [task], tmp_path / "results")
     assert found.tokens is None and "gives no possible number of tokens" in caplog.text
+
+
+@pytest.mark.parametrize("zero", [0, 2, None], ids=["first", "third", "all"])
+def test_vectors_of_zeros_are_refused(tmp_path, zero):
+    texts = [f"text {number}" for number in range(8)]
+
+    def zeros(document):
+        for row in document["data"]:
+            if zero is None or row["index"] == zero:
+                row["embedding"] = [0.0] * len(row["embedding"])
+        return document
+
+    with chat_server(lambda body: embeddings(body, zeros)) as (url, _):
+        model = stored(served(url), tmp_path)
+        with pytest.raises(EndpointError, match=r"answered vectors of zeros for \d of 8 texts by org/words. Remedy"):
+            encode(model, texts)
+    with chat_server(embeddings) as (url, server):
+        encode(stored(served(url), tmp_path), texts)
+    assert len(server.bodies) == 1  # nothing was stored
+
+
+def test_a_vector_of_zeros_of_an_empty_text_is_accepted():
+    def zeros(document):
+        document["data"][0]["embedding"] = [0.0] * len(document["data"][0]["embedding"])
+        return document
+
+    with chat_server(lambda body: embeddings(body, zeros)) as (url, _):
+        assert not encode(served(url), ["text", " "])[1].any()

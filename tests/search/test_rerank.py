@@ -183,6 +183,23 @@ class Constant:
         return [self.value for batch in inputs1 for _ in batch["text"]]
 
 
+@pytest.mark.parametrize("hold", [lambda model, path: model, in_store])
+@pytest.mark.parametrize("chunks", [None, 3])
+def test_one_score_for_many_different_pairs_is_refused(tmp_path, hold, chunks):
+    model = Reranked(Counting(), hold(Constant(0.5), tmp_path), max_length=None, chunk_tokens=chunks)
+    with pytest.raises(ModelError, match=r"test/constant gives each of \d+ pairs of texts the score 0.5. Remedy"):
+        ranking(model, CORPUS, QUERIES)
+    same = dict.fromkeys(CORPUS, "the same text")
+    assert ranking(model, same, dict(list(QUERIES.items())[:1])).keys() == set(list(QUERIES)[:1])
+
+
+def test_equal_grades_keep_the_order_of_the_first_stage():
+    judge = Constant(0.0)
+    judge.graded = True
+    found = ranking(Reranked(Counting(), judge, max_length=None), CORPUS, QUERIES)
+    assert all(list(found[query]) == naive_first(query, len(found[query])) for query in QUERIES)
+
+
 @pytest.mark.parametrize(
     ("value", "message"), [(float("nan"), "not a finite number"), ([0.1, 0.9], "instead of one a pair")]
 )

@@ -95,23 +95,40 @@ def test_what_is_no_embedding(given, message):
         checked_vectors(given, 9000, "m")
 
 
-def test_equal_vectors_are_said_and_others_are_not(caplog):
+def test_equal_vectors_of_different_texts_are_refused():
     same = np.ones((5000, 2), np.float32)
     last = same.copy()
     last[-1, 1] += 1
-    for vectors, said in (
+    for vectors, refused in (
         (same, True),
         (torch.as_tensor(same) * 0, True),
+        (same[:10], True),
         (last, False),
         (same[:1], False),
         (SOUND, False),
     ):
-        caplog.clear()
-        with caplog.at_level(logging.WARNING, logger="patent_mteb"):
+        with pytest.raises(ModelError, match="gave the same vector for all") if refused else contextlib.nullcontext():
             checked_vectors(vectors, len(vectors), "m")
-        assert (caplog.text.count("same vector for all") == 1) is said
-        with pytest.raises(ModelError, match="m gave the same vector for all") if said else contextlib.nullcontext():
-            checked_vectors(vectors, len(vectors), "m", refuse_equal=True)
+
+
+def test_equal_vectors_of_few_texts_are_said(caplog):
+    same = np.ones((5000, 2), np.float32)
+    for vectors, texts in ((same[:9], None), (same, lambda rows: [f"text {row % 9}" for row in rows])):
+        caplog.clear()
+        checked_vectors(vectors, len(vectors), "m", texts)
+        assert f"m gave the same vector for all {len(vectors)} texts: its score is meaningless" in caplog.text
+    with pytest.raises(ModelError, match="same vector for all"):
+        checked_vectors(same, len(same), "m", lambda rows: [f"text {row % 10}" for row in rows])
+
+
+def test_vectors_of_zeros_are_counted(caplog):
+    vectors = np.ones((20, 2), np.float32)
+    vectors[[3, 7]] = 0
+    checked_vectors(vectors, 20, "m")
+    assert "m gave vectors of zeros for 2 of 20 texts, the first is text 4" in caplog.text
+    caplog.clear()
+    checked_vectors(vectors.astype(np.int8), 20, "codes")
+    assert not caplog.text
 
 
 def test_who_asks_what_a_checked_model_is_made_of_finds_the_model():
