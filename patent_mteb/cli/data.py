@@ -335,6 +335,8 @@ def _show_citations(found: Inspection) -> None:
 
 
 def _show_plans(found: Inspection, places: Sequence[str]) -> None:
+    from patent_mteb.metrics.significance import SMALL_DIFFERENCE, SPREAD, rows_for
+
     common.say()
     if found.tried_on < found.publications:
         common.say(f"tried on {found.tried_on:,} publications that cite one another; the whole has more of everything")
@@ -351,9 +353,18 @@ def _show_plans(found: Inspection, places: Sequence[str]) -> None:
             settings = [f"--set {shlex.quote(setting)}" for setting in found.settings_of(plan)]
             words = [f"  patent-mteb data build {plan.recipe}", *map(shlex.quote, places), "ROOT", *settings]
             common.say(" ".join(words))
+            if plan.smallest_difference is not None:
+                common.say(f"  {plan.queries:,} queries can show differences of {plan.smallest_difference:.3f}*")
         if plan.lacking:
             lacking = "; ".join(f"{name} (for {use})" for name, use in plan.lacking.items())
             common.say(f"  no record has {lacking}")
+    if any(plan.smallest_difference is not None for plan in found.plans):
+        common.say()
+        common.say(
+            f"* of two models in nDCG@10, found in four of five cases; {SMALL_DIFFERENCE} needs"
+            f" {rows_for(SMALL_DIFFERENCE, SPREAD):,} queries. Assumed: queries of different families, and a standard"
+            f" deviation of {SPREAD} from query to query (docs/numbers.md#planning); similar models need fewer queries."
+        )
 
 
 def _plan_rows(plan: Plan) -> Iterator[tuple[str, ...]]:

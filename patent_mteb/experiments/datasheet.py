@@ -13,12 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 from patent_mteb.files import file_hash, json_lines, parquet_schema, text_lines, write_json, write_lines
+from patent_mteb.metrics.significance import SPREAD
 from patent_mteb.tasks import catalogue
 
 DATASHEET = "datasheet.md"
-SPREAD = 0.1
-"""Assumed standard deviation of the difference of two models from query to query, in nDCG@10."""
-
 _US, _USPTO = "https://creativecommons.org/publicdomain/mark/1.0/", "https://www.uspto.gov/terms-use-uspto-websites"
 _LICENCES = {
     **dict.fromkeys(("uspto", "uspto-all-kinds"), _US),

@@ -42,7 +42,7 @@ from patent_mteb.files import (
     write_json,
     write_lines,
 )
-from patent_mteb.metrics.significance import smallest_difference
+from patent_mteb.metrics.significance import SPREAD, smallest_difference
 from patent_mteb.patents.collection import Collection, read_collection
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.patents.families import with_families
@@ -319,7 +319,7 @@ def _judged(judgements: Iterable[_Row]) -> dict[str, dict[str, Any]]:
         counts["relevant"] += sum(relevant)
     for counts in found.values():
         n = counts["queries"]
-        counts["smallest_difference"] = round(smallest_difference(n, datasheet.SPREAD), 4) if n > 1 else None
+        counts["smallest_difference"] = round(smallest_difference(n, SPREAD), 4) if n > 1 else None
     return found
 
 

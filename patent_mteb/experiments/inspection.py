@@ -20,6 +20,7 @@ from patent_mteb import recipes
 from patent_mteb.data.loading import Root, Source, plain_name
 from patent_mteb.errors import DataError
 from patent_mteb.identity import content_hash
+from patent_mteb.metrics.significance import SPREAD, smallest_difference
 from patent_mteb.patents.categories import strongest
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import with_families, with_joined_families
@@ -102,6 +103,11 @@ class Plan:
     @property
     def retrieves(self) -> bool:
         return self.possible and self.tasks[0].type == "Retrieval"
+
+    @property
+    def smallest_difference(self) -> float | None:
+        """The difference of two models that the queries show in four of five cases, if it has the spread assumed."""
+        return smallest_difference(self.queries, SPREAD) if self.retrieves and self.queries > 1 else None
 
 
 def connected_subset(patents: Sequence[Patent], links: Sequence[Citation], most: int) -> list[Patent]:
@@ -331,6 +337,7 @@ class Inspection:
         document = asdict(self)
         for entry, plan in zip(document["plans"], self.plans, strict=True):
             entry |= {"possible": plan.possible, "queries": plan.queries, "few": plan.few}
+            entry |= {"smallest_difference": plan.smallest_difference}
             entry["tasks"] = [{**asdict(task), "queries": task.queries} for task in plan.tasks]
         return document
 

@@ -466,6 +466,16 @@ def effect_sizes(scores: ArrayLike, base: int) -> NDArray[np.float64]:
         return np.where(np.abs(mean) <= rounding, 0.0, mean / spread)
 
 
+SPREAD = 0.2
+"""The assumed :func:`spread` where no scores are known, in nDCG@10.
+
+Measured: 0.23 for BM25 and all-MiniLM-L6-v2 on the 1,102 queries of ``PatentCitationRetrieval.sample``; 0.12 to 0.44
+(median 0.21) for the pairs of BM25, MiniLM, wordllama and two fusions on three tasks of 1,813 patents of Pap2Pat.
+"""
+SMALL_DIFFERENCE = 0.01
+"""A choice: one search in a hundred that finds all instead of nothing."""
+
+
 def spread(scores: ArrayLike) -> float | None:
     """The standard deviation of the difference of two models from row to row, the median over all pairs of models.
 
@@ -491,7 +501,9 @@ def detectable(scores: ArrayLike, *, alpha: float = 0.05, power: float = 0.8) ->
     return None if deviation is None else smallest_difference(len(np.asarray(scores)), deviation, alpha, power)
 
 
-def needed_queries(scores: ArrayLike, of: float = 0.01, *, alpha: float = 0.05, power: float = 0.8) -> int | None:
+def needed_queries(
+    scores: ArrayLike, of: float = SMALL_DIFFERENCE, *, alpha: float = 0.05, power: float = 0.8
+) -> int | None:
     """The number of rows of ``scores`` for which :func:`detectable` is at most ``of``.
 
     ``scores`` are as there. If a row is a group of queries (:func:`by_group`), it is the number of groups. None for

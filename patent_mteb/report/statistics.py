@@ -34,8 +34,6 @@ from patent_mteb.tasks.verification import per_query_measure
 LEVEL = 0.95
 ALPHA = 0.05
 LETTER = "a"
-SMALL_DIFFERENCE = 0.01
-"""A choice: one search in a hundred that finds all instead of nothing."""
 RESAMPLES = 1000  # resamples of a task's queries for intervals of ranks
 _TABLES = 16  # resampled at once: 32 MB of means for 25 runs
 
@@ -236,7 +234,7 @@ def _pairs(runs: Sequence[str], values: Floats, compared: Compared, n: int, quer
         len(values),
         queries,
         detectable(values),
-        needed_queries(values, SMALL_DIFFERENCE),
+        needed_queries(values),
         bootstrap(values[:, order], resamples=RESAMPLES).resampled,
     )
 

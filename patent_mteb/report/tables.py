@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from patent_mteb.identity import version
-from patent_mteb.metrics.significance import MARK, SEED, difference_interval, p_text, step_down
+from patent_mteb.metrics.significance import MARK, SEED, SMALL_DIFFERENCE, difference_interval, p_text, step_down
 from patent_mteb.report import jobs
 from patent_mteb.report.cells import (
     MISSING,
@@ -43,7 +43,6 @@ from patent_mteb.report.statistics import (
     ALPHA,
     LETTER,
     RESAMPLES,
-    SMALL_DIFFERENCE,
     Floats,
     Pairs,
     Statistics,

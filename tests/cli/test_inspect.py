@@ -9,6 +9,7 @@ from typing import get_args
 
 import pytest
 from family_tables import write_families
+from scipy.stats import t
 
 from patent_mteb import cli, sample
 from patent_mteb.cli import app, data
@@ -37,6 +38,13 @@ def test_the_commands_of_the_page_run(records, tmp_path, capsys):
     page = capsys.readouterr().out
     commands = re.findall(r"^  (patent-mteb data build .*)$", page, re.MULTILINE)
     assert len(commands) >= 3
+    shown = re.findall(r"^  ([\d,]+) queries can show differences of ([\d.]+)\*$", page, re.MULTILINE)
+    assert len(shown) >= 2
+    for queries, difference in shown:
+        n = int(queries.replace(",", ""))
+        quantiles = t.ppf(0.975, n - 1) + t.ppf(0.8, n - 1)
+        assert float(difference) == pytest.approx(quantiles * 0.2 / n**0.5, abs=0.0006)
+    assert "0.01 needs 3,142 queries" in page
     for command in commands:
         words = shlex.split(command)
         words[words.index("ROOT")] = str(tmp_path / words[2])
