@@ -122,7 +122,7 @@ NOT_RUN = {
     "patent-mteb data build novelty records tables --set truth=test.jsonl --set documents=100000": (
         "tests/tasks/test_novelty.py builds it"
     ),
-    "patent-mteb data import pap2pat/patents.jsonl.gz --out pap2pat": "tests/readers/test_counts.py imports the file",
+    "patent-mteb data import pap2pat/patents.jsonl.gz --out pap2pat": "tests/readers/test_recorded_rows.py reads the file",
     "python -m pytest -m long": "runs for hours",
     "python tests/environments.py": "builds seven environments",
     "python -m sample_generator.generate": "tests/sample/test_sample.py compares what it makes",

@@ -53,11 +53,15 @@ def plain(content: bytes) -> etree._Element:
     return etree.fromstring(content, etree.XMLParser(huge_tree=True))
 
 
+def kind_of(content: bytes) -> str:
+    """The letter of the kind code of a document of the USPTO, empty for those of others."""
+    found = re.search(rb"<us-patent.*?<kind>\s*(\w)|<kind-code>\s*(\w)|<B130>\s*<PDAT>(\w)", content, re.DOTALL)
+    return next(filter(None, found.groups())).decode() if found else ""
+
+
 def kinds(path: Path) -> Counter[bool]:
     """The number of utility patents (True) and of other documents of the USPTO in a file."""
-    pattern = rb"<kind>\s*(\w+)|<kind-code>\s*(\w+)|<B130>\s*<PDAT>(\w+)"
-    found = (re.search(pattern, content) for content in raw_documents(path))
-    return Counter(next(filter(None, one.groups()))[:1] in (b"A", b"B") for one in found if one)
+    return Counter(kind in "AB" for kind in map(kind_of, raw_documents(path)) if kind)
 
 
 def dense(text: str) -> str:

@@ -1,5 +1,5 @@
 """Patent Public Search and the Open Data Portal in the forms of the office, written by the test; real files are in
-``test_counts.py``.
+``test_recorded_json.py``.
 """
 
 from __future__ import annotations
