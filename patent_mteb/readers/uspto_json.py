@@ -55,6 +55,7 @@ _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
 _COUNTED = re.compile(r"\s*\(\d+\)\s+")
 _PROVISIONAL = re.compile(r"6[0-3]/?\d{3},?\d{3}$")
+_WORDS = re.compile(r"[a-z][a-z -]* (?=PCT|\d)")  # continuation PCT/US2015/027730
 _DOCDB_FAMILY = re.compile(r"\d{1,11}")  # longer family numbers are of documents that DOCDB does not have yet
 
 
@@ -111,7 +112,8 @@ def _paragraphs(row: _Object) -> Iterator[Paragraph]:
     for name in ("background", "brief", "description"):
         raw = "backgroundTextHtml" if name == "background" else f"{name}Html"
         for line in _lines(row, raw, f"document.{name}_html"):
-            yield printed_paragraph(_COUNTED.sub("", line) if _COUNTED.match(line) else line)
+            counted = _COUNTED.match(line)
+            yield printed_paragraph(line[counted.end() :] if counted else line)
 
 
 def _search_cited(row: _Object) -> Iterator[Cited]:
@@ -141,7 +143,7 @@ def _search_related(row: _Object) -> Iterator[Related]:
     dates = _all(row, "relatedApplFilingDate", "related_apps.filing_date")
     for number, date in zip_longest(numbers, dates, fillvalue=""):
         kind = "provisional" if _PROVISIONAL.match(number) else "parent"
-        yield Related(kind, application(number, "US"), date, "US")
+        yield Related(kind, application(_WORDS.sub("", number), "US"), date, "US")
 
 
 _OFFICES = dict(pair.split("=") for pair in CODES["offices"].split())

@@ -12,6 +12,8 @@ import re
 from typing import Any
 
 import pytest
+import second_reading
+from second_reading import dense
 
 from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import recognise
@@ -311,6 +313,68 @@ def test_each_field_of_each_recorded_answer_is_read(path, compared):
         n_equal += sum(found[field] == value for field, value in expected[number].items())
     compared(path, len(patents), n_fields, n_equal)
     assert n_equal == n_fields and all(fields(patents[number]).keys() <= expected[number].keys() for number in patents)
+
+
+def document(row: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Texts, citations and relations of a document of Patent Public Search; the library has split its claims."""
+    stored, origin = row["document"], {True: "examiner", False: ""}
+    cited = [("US", one["publication_number"], one["cited_by_examiner"]) for one in row["us_references"]]
+    cited += [
+        (one["country_code"], one["patent_number"], one["cited_by_examiner"]) for one in row["foreign_references"]
+    ]
+    depends = {one["number"]: tuple(one["depends_on"]) for one in stored["claims"]}
+    cancelled = r"\s+\d+\.?\s*(?:-\.?\d+\.?)?\s*\(cancel\w+\)"
+    claims = re.split(r"(?:^|\n)\s*(\d+)\s*\. ", re.sub(cancelled, "", f" {stored['claims_text'] or ''}"))[1:]
+    texts = (stored[f"{name}_html"] or "" for name in ("background", "brief", "description"))
+    lines = (re.sub("<[^<>]*>", "", line) for text in texts for line in re.split(r"<br ?/?>|\n", text))
+    numbered = [re.fullmatch(r"\s*(?:\[(\d{4})\] |\(\d+\) )?(.*)", html.unescape(line)) for line in lines]
+    number, application = row["appl_id"] or "", second_reading.application
+    relations = [("application", application("US", number))] if number else []
+    relations += [
+        (
+            "provisional" if one["number"][:2] in ("60", "61", "62", "63") else "parent",
+            application("US", one["number"].removeprefix("continuation "), one["filing_date"] or ""),
+        )
+        for one in row["related_apps"]
+        if one["number"]
+    ]
+    relations += [
+        ("priority", application(one["country"], one["app_number"], one["app_filing_date"]))
+        for one in row["foreign_priority"]
+    ]
+    office, serial, kind = row["guid"].split("-")
+    own = second_reading.publication(office, serial, kind)
+    temporary = (row["family_identifier_cur"] or 10**12) >= 10**12  # of documents that DOCDB does not have yet
+    return own, {
+        "claims": [(int(n), dense(text), depends.get(int(n), ())) for n, text in zip(claims[::2], claims[1::2], strict=True)],
+        "description": sorted((int(one[1] or 0), dense(one[2])) for one in numbered if dense(one[2])),
+        "citations": sorted({(second_reading.publication(*one[:2]), "", origin[one[2]], "", "", (), ()) for one in cited}),
+        "relations": sorted(set(relations)),
+        "family": (application("US", number) if number else own) if temporary else str(row["family_identifier_cur"]),
+        "kind": kind,
+    }  # fmt: skip
+
+
+SCANNED = "US3857398A"
+"""A scanned patent: 12 claims are printed, but the scan lost the stop before claim 7; the library splits 10."""
+
+
+def test_every_text_citation_and_relation_of_a_document_is_read(compared):
+    path = SHARED / "bulk/more/ppubs/doc_output.json"
+    found = second_reading.found(list(recognise(path).read(path)))
+    rows = dict(map(document, json.loads(path.read_text("utf-8"))))
+    expected = {number: fields for number, fields in rows.items() if number in found}
+    for fields in found.values():
+        fields["claims"] = fields["claims"].get("en", [])
+        fields["description"] = sorted(line for lines in fields["description"].values() for line in lines)
+    assert len(found[SCANNED].pop("claims")) == 11 and expected[SCANNED].pop("claims")
+    pairs = [
+        (number, name, found[number][name], value) for number, one in expected.items() for name, value in one.items()
+    ]
+    different = [pair for pair in pairs if pair[2] != pair[3]]
+    compared("bulk/more/ppubs/doc_output.json, texts", len(expected), len(pairs), len(pairs) - len(different))
+    assert not different
+    assert len(found) == 27 and found.keys() <= rows.keys()
 
 
 @pytest.mark.parametrize("path", [path for path, (_, form, _) in FILES.items() if "ppubs" in form or form == "ifi"])

@@ -126,3 +126,15 @@ def test_the_kind_of_a_grant_follows_from_its_date_and_publication(tmp_path):
     assert kind(grantDate="2000-08-15") == "A"
     assert kind(grantDate="2002-08-13") == "B1"
     assert kind(grantDate="2002-08-13", earliestPublicationNumber="US 2001-0000001 A1") == "B2"
+
+
+def test_a_number_in_brackets_within_a_paragraph_is_text(tmp_path):
+    """Only the number in front of a paragraph is not printed in the patent."""
+    text = "(1) A unit <b>112</b>(<b>1</b>) moves a holder <b>114</b>(<b>2</b>) into place."
+    related = {
+        "relatedApplNumber": ["continuation PCT/US2015/027730"],
+        "relatedApplFilingDate": ["2015-04-27T00:00:00Z"],
+    }
+    _, items = read(tmp_path / "one.json", DOCUMENT | {"descriptionHtml": text} | related)
+    assert of(items, Patent)[0].description.lines()[-1] == "A unit 112(1) moves a holder 114(2) into place."
+    assert Relation("US2016009839A1", "WO2015US027730", "parent") in items
