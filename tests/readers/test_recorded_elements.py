@@ -7,10 +7,11 @@ nothing. Texts are elements of their own: what is in a paragraph or a claim is i
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from lxml import etree
@@ -224,3 +225,45 @@ def test_each_element_of_the_invented_exchange_document_is_listed(tmp_path):
     alternatives = "@(?:lang|data-format|document-id-type)$|publication-reference$|/rel-passage/category|/citation/category|/patcit/document-id/kind"
     found = unread("exchange-document", [INVENTED], tmp_path)
     assert not [path for path in found if not re.search(alternatives, path)]
+
+
+def every(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def members(value: Any, above: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Path, object and name of each member below a document, named as its element in XML."""
+    for one in every(value):
+        for name in one if isinstance(one, dict) else ():
+            if name != "$":
+                path = f"{above}/{name.rpartition(':')[2]}".lstrip("/")
+                yield path, one, name
+                yield from members(one[name], path)
+
+
+def test_each_member_of_an_answer_in_json_is_read_or_listed(tmp_path):
+    lists = FORMS["exchange-document"].ignored + FORMS["exchange-document"].elsewhere
+    whole = json.loads((INVENTED.with_name("ops-biblio.json")).read_text("utf-8"))
+
+    def items(content: Any) -> list[str]:
+        (path := tmp_path / "one.json").write_text(json.dumps(content))
+        reader = recognise(path)
+        return [one.reason if isinstance(one, Skipped) else repr(one) for one in reader.read(path)]
+
+    def documents(content: Any) -> Any:
+        return content["ops:world-patent-data"]["exchange-documents"]["exchange-document"]
+
+    unread = set()
+    for path in {path for path, *_ in members(documents(whole))}:
+        less = copy.deepcopy(whole)
+        for _, one, name in [part for part in members(documents(less)) if part[0] == path]:
+            one.pop(name, None)
+        if items(less) == items(whole) and not is_listed(path, lists):
+            unread.add(path)
+    assert not {
+        one
+        for one in unread
+        if not re.search(
+            r"@(?:document-id-type|data-format|cited-by)$|publication-reference$|/kind$|/classification-symbol$", one
+        )
+    }

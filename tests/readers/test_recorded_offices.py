@@ -412,3 +412,8 @@ def test_each_format_has_a_recorded_form_and_is_listed():
     assert {path.stem for path in HERE.glob("*.xml")} == set(SECOND_WAY)
     assert set(markup.FORMS) <= READERS.keys()
     assert set(markup.FORMS) <= set(SECOND_WAY)
+
+
+def test_the_page_of_the_readers_names_each_source():
+    page = (Path(__file__).parents[2] / "docs" / "readers.md").read_text("utf-8")
+    assert [name for name in READERS if f"`{name}`" not in page] == []
