@@ -198,6 +198,8 @@ def _japan(parts: Sequence[str], kind: str) -> str:
         first, last, beyond = _REGISTERED[kind[:1]]
         if first <= int(parts[0]) <= last:  # a grant filled with a zero, or the imperial year 2 to 9
             return parts[0].lstrip("0") if int(parts[0][2:]) >= beyond else ""
+    if not kind and len(parts) == 1 and len(parts[0]) == 7 and parts[0][0] == "0":
+        return ""  # 0231557: an imperial year, of an application or an examined patent, or a number that is filled
     (era, year), number = _japanese_year(parts, kind)
     if year or kind.startswith("A"):
         return _japanese(era, year, number)

@@ -117,7 +117,7 @@ def publication(office: str, written: str, kind: str = "") -> str:
         digits = f"{year}{serial:0>6}" if len(year) == 4 else f"{era}{int(year):02}{serial}"
     elif office == "KR" and len(groups) > 2:
         digits = "".join(groups[1:])
-    elif office in ("DE", "FR", "CA", "CN", "JP", "GB"):
+    elif office in ("DE", "FR", "CA", "CN", "GB") or (office == "JP" and (kind or len(digits) != 7)):
         digits = digits.lstrip("0")
     return office + digits + kind
 
@@ -154,12 +154,12 @@ def code(text: str) -> str:
 
 _UNIQUE = dict.fromkeys
 _REFERS = re.compile(
-    r"(?:claims?|Anspr(?:uch|üchen?|uches|uchs)|revendications?)((?:(?:to|bis|à|or|oder|ou|and|und|et|,|-|–|claims?)*\d+)+)",
+    r"(?:claims?|Anspr(?:uch|üchen?|uches|uchs)|revendications?)((?:(?:to|through|bis|à|or|oder|ou|and|und|et|,|-|–|claims?)*\d+)+)",
     re.IGNORECASE,
 )
 _ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
 _ALL_BEFORE = re.compile(
-    r"(?:preceding|previous|foregoing)claims?|(?:vorstehenden|vorhergehenden|vorangegangenen|vorgehenden|voranstehenden)Anspr|"
+    r"(?:preceding|previous|foregoing|above)claims?|(?:vorstehenden|vorhergehenden|vorangegangenen|vorgehenden|voranstehenden)Anspr|"
     r"revendications?(?:précé[dc]entes?)",
     re.IGNORECASE,
 )
@@ -172,7 +172,7 @@ def referred(text: str, number: int) -> tuple[int, ...]:
     for ordinals in re.findall(rf"((?:(?:{'|'.join(_ORDINALS)})(?:or)?)+)claim", text):
         found |= {place for place, word in enumerate(_ORDINALS, start=1) if word in ordinals}
     for names in _REFERS.findall(text.replace("claimIw", "claim1w")):  # a scan
-        for first, last in re.findall(r"(\d+)(?:(?:to|bis|à|-|–)(?:claims?)?(\d+))?", names):
+        for first, last in re.findall(r"(\d+)(?:(?:to|through|bis|à|-|–)(?:claims?)?(\d+))?", names):
             found |= set(range(int(first), int(last or first) + 1))
     return tuple(sorted(found - {number}))
 

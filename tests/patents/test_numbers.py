@@ -238,6 +238,7 @@ NEITHER = [
     ("0193250", "US"),  # with kind A1: a publication without its year (data/bulk/uspto/go_application_v4-0-A2_1.xml)
     ("030253087", "WO"),  # no year (data/bulk/eps/grant_v1-3-B2.xml)
     ("1175565", "JP"),  # with kind A: H1-175565 or H11-75565
+    ("JP0231557", ""),  # H02-31557, or a number that is filled
     ("0 870 827", "US"),
     ("2001-001765", "US"),
     ("11-167215", "US"),
