@@ -353,7 +353,7 @@ def unpacks_too_far(packed: int, unpacked: int) -> bool:
     return unpacked > max(SMALL_MEMBER, LARGEST_RATIO * packed)
 
 
-class _Unpacked(io.RawIOBase):
+class Unpacked(io.RawIOBase):
     """The content of a gzip file; reading stops at the limit of unpacking."""
 
     def __init__(self, path: Path) -> None:
@@ -378,7 +378,7 @@ class _Unpacked(io.RawIOBase):
 
 def open_binary(path: Path) -> IO[bytes]:
     """Open a file for reading; ``.gz`` is unpacked."""
-    return io.BufferedReader(_Unpacked(path), _BUFFER) if path.suffix.lower() == ".gz" else path.open("rb")
+    return io.BufferedReader(Unpacked(path), _BUFFER) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:

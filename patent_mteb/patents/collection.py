@@ -71,6 +71,9 @@ class Collection:
     family_definition: str = "given"
 
 
+_OTHERS = ("citations", "relations", "families")  # tables of a records directory
+
+
 def table_of(root: Path, name: str) -> Path | None:
     """Return the file or the folder of a table in a records directory, None if it is missing."""
     paths = (root / f"{name}{form}" for form in ("", ".parquet", ".jsonl", ".jsonl.gz"))
@@ -86,6 +89,9 @@ def read_collection(records: Path | str, citations: Path | str | None = None, de
     patents = table_of(path, "patents") if path.is_dir() else None
     if patents and citations:
         raise DataError("the directory has its own citations", path=path, remedy="give the directory alone")
+    if path.is_dir() and not patents and (others := [name for name in _OTHERS if table_of(path, name)]):
+        problem = f"the directory has {' and '.join(others)}, but no patents"
+        raise DataError(problem, path=path, remedy="restore patents.parquet (or the folder 'patents'), or import again")
     folder = path if patents else path.parent
     edges = table_of(path, "citations") if patents else Path(citations) if citations else None
     relations, families = table_of(folder, "relations"), folder / "families.parquet"

@@ -6,9 +6,12 @@ or the query of an address: a query may be a signature.
 
 from __future__ import annotations
 
+import io
 import logging
 import re
+import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import responses
 from pathlib import Path, PurePosixPath
@@ -16,7 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import cache_root, private_folder, read_json, replacing, write_json
+from patent_mteb.files import Unpacked, cache_root, private_folder, read_json, replacing, write_json
 from patent_mteb.identity import digest
 
 logger = logging.getLogger(__name__)
@@ -49,25 +52,49 @@ def local_files(address: str, show_progress: bool = False) -> Iterator[Path]:
     try:
         protocol, mark, rest = address.partition("://")
         address = protocol.lower() + mark + rest
-        system, path = fsspec.core.url_to_fs(address, **_options(address))
+        answer = _Answer()
+        system, path = fsspec.core.url_to_fs(address, **_options(address, answer))
         paths = sorted(system.glob(path)) if "*" in path else [path]
         if not paths:
             raise FileNotFoundError(address)
         is_local = "file" in system.protocol
         for one in paths:
-            yield _existing(Path(one)) if is_local else _copied(system, one, show_progress)
+            yield _existing(Path(one)) if is_local else _copied(system, one, answer, show_progress)
     except Exception as error:  # each file system raises errors of its own
         shown = without_secrets(re.sub(r"\s", "%20", address))
         raise _problem(shown, error) from None  # its context holds the address
 
 
-def _options(address: str) -> dict[str, Any]:
+@dataclass
+class _Answer:
+    """The encoding of the last answer of a server, which the session does not undo: aiohttp accepts a cut one."""
+
+    encoding: str = ""
+
+    async def look(self, response: Any) -> None:
+        """Refuse an answer that is not the whole file, such as 206 without a range; errors are left to fsspec."""
+        import aiohttp
+
+        if "Range" in response.request_info.headers:
+            return
+        if HTTPStatus.OK < response.status < HTTPStatus.MULTIPLE_CHOICES and response.status not in _WHOLE:
+            raise aiohttp.ClientResponseError(response.request_info, (), status=response.status)
+        self.encoding = response.headers.get("Content-Encoding", "").strip().lower()
+
+
+def _options(address: str, answer: _Answer) -> dict[str, Any]:
     """Let a download take as long as bytes arrive: aiohttp ends each after five minutes in total."""
     if not address.startswith(("http://", "https://")):
         return {}
     import aiohttp
 
-    return {"client_kwargs": {"timeout": aiohttp.ClientTimeout(total=None, sock_connect=60, sock_read=_PATIENCE)}}
+    session = {
+        "timeout": aiohttp.ClientTimeout(total=None, sock_connect=60, sock_read=_PATIENCE),
+        "headers": {"Accept-Encoding": "identity"},
+        "auto_decompress": False,
+        "raise_for_status": answer.look,
+    }
+    return {"client_kwargs": session, "skip_instance_cache": True}
 
 
 def _existing(path: Path) -> Path:
@@ -76,6 +103,7 @@ def _existing(path: Path) -> Path:
     return path
 
 
+_WHOLE = (HTTPStatus.NON_AUTHORITATIVE_INFORMATION,)  # a proxy changed it
 _CUT = ("ContentLengthError", "TransferEncodingError")  # of aiohttp, for an answer shorter than it states
 
 
@@ -114,7 +142,7 @@ def _causes(error: BaseException | None) -> Iterator[Any]:
         error = error.__cause__ or error.__context__
 
 
-def _copied(system: Any, path: str, show_progress: bool) -> Path:
+def _copied(system: Any, path: str, answer: _Answer, show_progress: bool) -> Path:
     from fsspec.callbacks import TqdmCallback
 
     address = system.unstrip_protocol(path)
@@ -132,11 +160,29 @@ def _copied(system: Any, path: str, show_progress: bool) -> Path:
     with replacing(copy) as partial:
         partial.touch(mode=0o600)
         system.get_file(path, str(partial), callback=TqdmCallback(tqdm_kwargs=bar))
+        _decode(partial, answer.encoding)
         size, expected = partial.stat().st_size, found.get("size")
         if expected and size != expected:  # some servers state 0 before the file itself
             raise OSError(f"{size} of {expected} bytes arrived")
     write_json(known, state)
     return copy
+
+
+def _decode(path: Path, encoding: str) -> None:
+    """Replace an encoded answer by the file; one that ends early or is damaged is an error."""
+    if encoding in ("", "identity"):
+        return
+    if encoding not in ("gzip", "x-gzip"):
+        raise OSError(f"the answer has the encoding '{encoding}'")
+    if not path.stat().st_size:
+        raise EOFError("the answer ended early")
+    with replacing(path) as decoded:
+        decoded.touch(mode=0o600)
+        try:
+            with io.BufferedReader(Unpacked(path)) as stream, decoded.open("wb") as out:
+                shutil.copyfileobj(stream, out)
+        except DataError as error:  # names a file that is removed
+            raise OSError(error.problem) from None
 
 
 def _name(address: str) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 
+import pytest
+
+from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import citing_application, of_publications, read_collection
 from patent_mteb.patents.matching import match
 from patent_mteb.patents.records import Citation, Patent, Relation, write_records
@@ -43,3 +46,11 @@ def test_a_collection_matches_what_an_application_cites(tmp_path):
     links, report = match(read_collection(tmp_path).citations, read_collection(tmp_path))
     assert [(one.citing, one.cited, one.category) for one in links] == [("US2010000001A1", "EP1000000A1", "X")]
     assert report.unknown_citing == 1
+
+
+@pytest.mark.parametrize("others", [("citations",), ("citations", "relations"), ("families",)])
+def test_a_records_directory_without_patents_is_said(tmp_path, others):
+    for name in others:
+        (tmp_path / f"{name}.parquet").write_bytes(b"")
+    with pytest.raises(DataError, match=f"the directory has {' and '.join(others)}, but no patents. Remedy: restore"):
+        read_collection(tmp_path)

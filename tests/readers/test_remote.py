@@ -83,6 +83,45 @@ def nonsense(handler, body):
     handler.close_connection = True
 
 
+def in_part(handler, body):
+    begin(handler, 206, Content_Length=100, Content_Range=f"bytes 0-99/{len(LIST)}")
+    handler.wfile.write(LIST[:100] if body else b"")
+
+
+def part_of_get(handler, body):
+    """States the whole file before it gives a part."""
+    begin(handler, 206 if body else 200, Content_Length=len(LIST))
+    handler.wfile.write(LIST if body else b"")
+
+
+def later(handler, body):
+    content = b"come back later"
+    begin(handler, 202, Content_Length=len(content))
+    handler.wfile.write(content if body else b"")
+
+
+def encoded(content, encoding="gzip"):
+    def answer(handler, body):
+        begin(handler, Content_Encoding=encoding, Content_Length=len(content))
+        handler.wfile.write(content if body else b"")
+
+    return answer
+
+
+GZIP = gzip.compress(LIST * 50)
+CUT = {
+    "cut_half": encoded(GZIP[: len(GZIP) // 2]),
+    "cut_end": encoded(GZIP[:-1]),
+    "cut_sum": encoded(GZIP[:-8]),
+    "cut_head": encoded(GZIP[:5]),
+    "cut_all": encoded(b""),
+    "other_sum": encoded(GZIP[:-8] + b"12345678"),
+    "not_gzip": encoded(LIST),
+    "brotli": encoded(LIST, "br"),
+    "bomb": encoded(gzip.compress(b"0" * (1 << 25))),
+}
+
+
 def slow(handler, body):
     begin(handler, Content_Length=len(LIST))
     if body:
@@ -100,7 +139,11 @@ def refusing(status):
     return lambda handler, body: begin(handler, status, Content_Length=0)
 
 
-ANSWERS = {answer.__name__: answer for answer in (chunked, packed, unsized, zero, nonsense, slow, moved)}
+ANSWERS = {
+    answer.__name__: answer
+    for answer in (chunked, packed, unsized, zero, nonsense, slow, moved, in_part, part_of_get, later)
+}
+ANSWERS |= CUT
 ANSWERS |= {str(status): refusing(status) for status in (401, 403, 410, 418, 429, 500, 503)}
 
 
@@ -197,6 +240,24 @@ def test_a_protocol_without_its_package_names_the_extra(monkeypatch):
     monkeypatch.setattr(fsspec.core, "url_to_fs", lacking)
     with pytest.raises(DataError, match=r"Install s3fs to access S3.*\[remote\]"):
         list(local_files("s3://bucket/list.csv"))
+
+
+@pytest.mark.parametrize(
+    ("way", "reason"),
+    [
+        ("in_part", "the server answers 206, Partial Content"),
+        ("part_of_get", "the server answers 206, Partial Content"),
+        ("later", "the server answers 202, Accepted"),
+        ("brotli", "the answer has the encoding 'br'"),
+        ("bomb", "a gzip bomb"),
+        *dict.fromkeys((name for name in CUT if name not in ("brotli", "bomb")), "cannot be read").items(),
+    ],
+)
+def test_a_part_of_a_file_is_an_error_and_is_not_kept(server, tmp_path, way, reason):
+    with pytest.raises(DataError, match=reason) as refused:
+        list(local_files(f"{server.address}/{way}/list.csv"))
+    assert "Remedy" in str(refused.value) and ".partial" not in str(refused.value)
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
 @pytest.mark.parametrize("way", ["chunked", "packed", "unsized", "zero"])
