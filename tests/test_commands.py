@@ -118,7 +118,7 @@ NOT_RUN = {
     "patent-mteb edition audit PANORAMA": _PANORAMA,
     "patent-mteb edition audit PANORAMA --edition edition": _PANORAMA,
     "patent-mteb edition build open-ep records edition --window 2020Q1": _EUROPE,
-    "PATENT_MTEB_DATA=edition patent-mteb run -m MODEL -b PatentOpenEP2020Q1 --out results": _EUROPE,
+    "patent-mteb run -m MODEL -b PatentOpenEP2020Q1 --data edition --out results": _EUROPE,
     "patent-mteb data build novelty records tables --set truth=test.jsonl --set documents=100000": (
         "tests/tasks/test_novelty.py builds it"
     ),
@@ -166,7 +166,7 @@ LIES_THERE = {
     "patent-mteb edition rebuild": {"records": "ACTED-UPON"},
     "patent-mteb data import --merge --out records": {"records": "one"},
     "patent-mteb store": {"store-of-the-user": "a"},
-    "PATENT_MTEB_DATA=mine patent-mteb run -t GrantsPatenTEBTitle2Full": {"mine": "GRANTS"},
+    "patent-mteb run -t GrantsPatenTEBTitle2Full": {"mine": "GRANTS"},
 }
 """What lies under a name, where it is something else than usual, by how the command begins."""
 

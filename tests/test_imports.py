@@ -12,7 +12,9 @@ from import_graph import GRAPH, LAYER, MODULES, PACKAGE, PAGE, imports_of, modul
 
 from patent_mteb import _mteb
 
-TOP_LEVEL = {"__init__.py", "_mteb.py", "errors.py", "files.py", "identity.py", "memory.py", "parallel.py", "py.typed"}
+TOP_LEVEL = {"py.typed"} | {
+    f"{name}.py" for name in ("__init__", "__main__", "_mteb", "errors", "files", "identity", "memory", "parallel")
+}
 WITHOUT_MTEB = {
     "endpoints",
     "errors",

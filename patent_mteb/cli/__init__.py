@@ -18,17 +18,15 @@ import pkgutil
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
-from inspect import BoundArguments
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from cyclopts import CycloptsError
 from rich.logging import RichHandler
 from rich.text import Text
 
 from patent_mteb.cli import app, common
-from patent_mteb.cli.app import COMMANDS
+from patent_mteb.cli.app import COMMANDS, execute
 from patent_mteb.cli.options import SESSION, Session
 from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.report.words import visible
@@ -101,11 +99,6 @@ def include(file: Path) -> None:
     except Exception as error:
         problem = f"the file of --include failed ({type(error).__name__}: {error})"
         raise DataError(problem, path=file, remedy="run it with Python to see where") from error
-
-
-def execute(function: Callable[..., Any], bound: BoundArguments) -> int:
-    """Call a command and return its exit status."""
-    return function(*bound.args, **bound.kwargs) or 0
 
 
 _REMEDIES = {

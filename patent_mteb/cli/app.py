@@ -12,6 +12,7 @@ from cyclopts import App, CycloptsError, Group, Parameter
 from rich.text import Text
 
 from patent_mteb.cli import common
+from patent_mteb.cli.options import WithData
 
 Function = TypeVar("Function", bound=Callable[..., int | None])
 
@@ -145,6 +146,18 @@ def parse(words: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]:
         function(*bound.args, **bound.kwargs)
         raise SystemExit(0)
     return function, bound
+
+
+def execute(function: Callable[..., Any], bound: BoundArguments, **further: Any) -> int:
+    """Call a command on the tables of its ``--data`` and return its exit status."""
+    given = (value for value in bound.arguments.values() if isinstance(value, WithData))
+    folder = next((options.data for options in given if options.data), None)
+    if folder:
+        from patent_mteb.data.loading import data_root
+
+        data_root(folder)  # refuses another folder
+    with common.set_environment({"PATENT_MTEB_DATA": folder.resolve()} if folder else {}):
+        return function(*bound.args, **bound.kwargs, **further) or 0
 
 
 def print_help(name: str, console: common.Terminal) -> None:

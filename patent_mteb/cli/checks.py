@@ -11,7 +11,7 @@ from cyclopts import Parameter, Token
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import SESSION, SEVERAL, Session, StoreFolder
+from patent_mteb.cli.options import SEVERAL, WITH_DATA, StoreFolder, WithData
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def contamination(
     *,
     index: Annotated[Path | None, Parameter(metavar="DIR")] = None,
     write: Annotated[Path | None, Parameter(metavar="DIR")] = None,
-    session: Session = SESSION,
+    session: WithData = WITH_DATA,
 ) -> int:
     """Find publications of training data in test sets: by number, family, application and text.
 
@@ -190,7 +190,7 @@ def doctor(
     recompute: Annotated[float | None, Parameter(converter=_share, metavar="SHARE")] = None,
     models: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-m", metavar="MODEL...")] = (),
     store: StoreFolder = None,
-    session: Session = SESSION,
+    session: WithData = WITH_DATA,
 ) -> int:
     """Find problems of the installation, the caches and a results folder.
 

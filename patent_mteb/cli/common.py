@@ -6,6 +6,8 @@ import atexit
 import io
 import json
 import os
+import re
+import shlex
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -210,6 +212,22 @@ def show_steps(log: BuildLog) -> None:
     """Print the steps of a build with their numbers of rows."""
     rows = [(step.name, step.rows_in, step.rows_out, step.note) for step in log.steps]
     show(("step", "in", "out", "note"), rows, right=("in", "out"))
+
+
+def command_line(*words: object) -> str:
+    """Return words as a command that runs as it is in sh, PowerShell and cmd.
+
+    Double quotes are the only ones that all three know. Words with a character that is special within them are quoted
+    for sh and PowerShell.
+    """
+    return " ".join(_quoted(str(word)) for word in words)
+
+
+def _quoted(word: str) -> str:
+    path = r"-\w./:=+" + ("" if os.sep == "/" else r"\\")
+    if re.fullmatch(f"[{path}]+", word):  # other characters, such as a comma, are special to one of the shells
+        return word
+    return f'"{word}"' if re.fullmatch(f"[{path} ,;@#&()]+", word) else shlex.quote(word)
 
 
 def say(*parts: object) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -350,9 +349,9 @@ def _show_plans(found: Inspection, places: Sequence[str]) -> None:
         else:
             few = f" ({plan.queries:,} queries or rows of its headline task are few)" if plan.few else ""
             common.say(f"{plan.benchmark}{few}:")
-            settings = [f"--set {shlex.quote(setting)}" for setting in found.settings_of(plan)]
-            words = [f"  patent-mteb data build {plan.recipe}", *map(shlex.quote, places), "ROOT", *settings]
-            common.say(" ".join(words))
+            settings = (word for setting in found.settings_of(plan) for word in ("--set", setting))
+            line = common.command_line("data", "build", plan.recipe, *places, "ROOT", *settings)
+            common.say(f"  patent-mteb {line}")
             if plan.smallest_difference is not None:
                 common.say(f"  {plan.queries:,} queries can show differences of {plan.smallest_difference:.3f}*")
         if plan.lacking:
@@ -410,6 +409,7 @@ def build(
     data_version: Annotated[str, Parameter(metavar="VERSION")] = "",
     settings: bool = False,
     memory: Memory = None,
+    next_command: Annotated[bool, Parameter(parse=False)] = True,
     session: Session = SESSION,
 ) -> None:
     """Build the tables of a benchmark from records of your own patents.
@@ -418,7 +418,7 @@ def build(
         benchmark: Benchmark, such as WIPO-AT, or the module of your own recipe.
         patents: Records directory of 'patent-mteb data import', or patents.parquet or patents.jsonl.
         citations: citations.parquet or citations.jsonl, where the patents are one file; optional.
-        folder: Directory for PATENT_MTEB_DATA, with a folder for each benchmark.
+        folder: Directory for --data, with a folder for each benchmark.
         name: Name of the data set and prefix of its tasks, such as Acme; without it the directory's.
         owner: Owner of the data.
         licence: Licence of the data.
@@ -447,7 +447,25 @@ def build(
         common.say(f"differs from the paper: {phrase}")
     if made := dataset.read(root):
         common.say(f"data set {made.name}, version {made.version}")
-    common.say(f"{len(log.files)} files in {root}; use it with PATENT_MTEB_DATA={root}")
+    common.say(f"{len(log.files)} files in {root}")
+    if next_command:
+        common.say("next:")
+        for line in _commands_of(benchmark, root, folder):
+            common.say(f"  patent-mteb {line}")
+
+
+def _commands_of(recipe: str, root: Path, folder: Path) -> Iterator[str]:
+    """Yield the commands that score BM25 on the tables of a recipe and report it."""
+    from patent_mteb.tasks import catalogue
+
+    with common.set_environment({"PATENT_MTEB_DATA": root}):
+        for made in catalogue.own_benchmarks():
+            (published,) = {task.published_as.facts.name for task in made.task_classes if task.published_as}
+            if published.lower().replace("-", "_") == recipe.lower().replace("-", "_"):
+                names = [task.metadata.name for task in made.task_classes]
+                task = made.facts.headline if made.facts.headline in names else names[0]
+                yield common.command_line("run", "-t", task, "-m", "bm25", "--data", folder)
+                yield common.command_line("report", "results", "--html", "page", "--data", folder)
 
 
 @command("data validate", "patent-mteb data validate ROOT", "patent-mteb data validate ROOT --certify facts.csv")
@@ -462,7 +480,7 @@ def validate(
     """Check a local data directory by loading its tasks.
 
     Args:
-        directory: Directory for PATENT_MTEB_DATA, or the directory of one benchmark in it.
+        directory: Directory of 'data build', or the directory of one benchmark in it.
         certify: Write commit, row counts, digests of ids and other counts of the released data sets, without text.
     """
     from patent_mteb.data import releases

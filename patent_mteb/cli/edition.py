@@ -37,7 +37,7 @@ def build(
     Args:
         benchmark: open-us, open-us-grants (without office actions), or open-ep (cross-lingual).
         records: Records directory of 'patent-mteb data import'.
-        root: Directory of the edition, for PATENT_MTEB_DATA.
+        root: Directory of the edition.
         window: Office actions (open-ep: search reports) of this time: 2026, 2026Q3, 2026-07 or DAY:DAY.
         licence: Licence of the tables; without it that of the source files, if their publishers state one.
     """
@@ -53,7 +53,8 @@ def build(
         log, name = editions.build(collection, root, window, benchmark, list(settings), licence, sources)
     common.show_steps(log)
     common.say(
-        f"edition {name} in {root}; its manifest is {root / editions.MANIFEST}; use it with PATENT_MTEB_DATA={root}"
+        f"edition {name} in {root}; its manifest is {root / editions.MANIFEST}; next:"
+        f" patent-mteb run {common.command_line('-b', name, '-m', 'bm25', '--data', root)}"
     )
 
 
@@ -66,7 +67,7 @@ def rebuild(
     Args:
         manifest: The published folder 'manifest'.
         records: Records directory with the full text of the publications; its citations are not used.
-        root: Directory of the rebuild, for PATENT_MTEB_DATA.
+        root: Directory of the rebuild.
     """
     from patent_mteb.experiments import editions
     from patent_mteb.patents.collection import read_collection
@@ -138,7 +139,7 @@ def baselines(
     name, results = editions.name_of(root), root / "baselines"
     for model in models or ("bm25", *(found for found, _ in small_model(None))):
         common.say(f"{model} on {name}")
-        status |= steps.run("run", "-b", name, "-m", model, "--out", results, PATENT_MTEB_DATA=root)
+        status |= steps.run("run", "-b", name, "-m", model, "--out", results, "--data", root)
     with common.set_environment({"PATENT_MTEB_DATA": root}):
         table = _baselines(results, name)
     rows = [[cell.text + cell.behind for cell in row] for row in table.rows]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import SESSION, Benchmarks, Session
+from patent_mteb.cli.options import SESSION, WITH_DATA, Benchmarks, Session, WithData
 from patent_mteb.errors import NotThereError
 from patent_mteb.report.words import measure_title
 
@@ -22,7 +22,7 @@ def list_(
     /,
     *,
     benchmarks: Benchmarks = (),
-    session: Session = SESSION,
+    session: WithData = WITH_DATA,
 ) -> None:
     """List tasks, benchmarks or models, and the source of the data of each.
 

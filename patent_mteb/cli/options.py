@@ -147,7 +147,18 @@ SESSION = Session()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Named(Session):
+class WithData(Session):
+    """A command that reads the tables of benchmarks."""
+
+    data: Annotated[Path | None, Parameter(name="--data", metavar="DIR")] = None
+    """Directory of 'patent-mteb data build' whose tables are read; without it that of PATENT_MTEB_DATA."""
+
+
+WITH_DATA = WithData()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named(WithData):
     model: Annotated[str, Parameter(alias="-m", metavar="MODEL")]
     """Hub id, a name that mteb knows, or a checkpoint directory."""
     model_revision: Annotated[str | None, Parameter(group=MODEL, metavar="REVISION")] = None
@@ -156,7 +167,7 @@ class Named(Session):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Encoding(Session):
+class Encoding(WithData):
     """Where and how texts are encoded."""
 
     device: Device = None

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import SESSION, Session
+from patent_mteb.cli.options import SESSION, WITH_DATA, Session, WithData
 from patent_mteb.errors import DataError
 
 _FIELDS = {
@@ -32,7 +32,7 @@ OneModel = Annotated[str | None, Parameter(alias="-m", metavar="MODEL", help="Th
     "patent-mteb publish results results OUT",
     "patent-mteb publish results results OUT --model ORG/NAME",
 )
-def results(results: Source, folder: Folder, /, *, model: OneModel = None, session: Session = SESSION) -> int:
+def results(results: Source, folder: Folder, /, *, model: OneModel = None, session: WithData = WITH_DATA) -> int:
     """Write results and model cards as mteb's results repository takes them."""
     status = _prepare(results, folder, model, upstream=True, names={})
     common.say_content("scores and the names of models; no patent numbers and no texts")
@@ -56,7 +56,7 @@ def board(
     *,
     model: OneModel = None,
     name: Annotated[tuple[str, ...], Parameter(metavar="MODEL=NAME")] = (),
-    session: Session = SESSION,
+    session: WithData = WITH_DATA,
 ) -> int:
     """Add results to a leaderboard of your own, own data and models included; 'report' makes its page.
 
@@ -96,7 +96,7 @@ def check(board: Path, /, *, session: Session = SESSION) -> int:
 
 
 @command("publish anonymous", "patent-mteb publish anonymous results OUT")
-def anonymous(results: Source, folder: Folder, /, *, session: Session = SESSION) -> None:
+def anonymous(results: Source, folder: Folder, /, *, session: WithData = WITH_DATA) -> None:
     """Copy a folder of results or runs with keyed digests instead of patent numbers; reports and scores work on it."""
     from patent_mteb.experiments.anonymous import copy_results, key_path
 
@@ -132,7 +132,7 @@ def mteb(
     *,
     count: bool = False,
     results: Annotated[Path | None, Parameter(metavar="DIR")] = None,
-    session: Session = SESSION,
+    session: WithData = WITH_DATA,
 ) -> int:
     """Write the contents of a pull request to mteb: task classes, metadata, statistics, scores.
 
@@ -153,7 +153,7 @@ def mteb(
 
 
 @command("publish beir", "patent-mteb publish beir PatentDAPFAMTACToTACRetrieval DIR")
-def beir(task: str, folder: Folder, /, *, session: Session = SESSION) -> None:
+def beir(task: str, folder: Folder, /, *, session: WithData = WITH_DATA) -> None:
     """Write a retrieval task as a BEIR folder: corpus.jsonl, queries.jsonl, qrels/test.tsv.
 
     Args:

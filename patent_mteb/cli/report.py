@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import SESSION, SEVERAL, WHOLE, Results, Session, StoredModel, Tasks
+from patent_mteb.cli.options import SEVERAL, WHOLE, WITH_DATA, Results, StoredModel, Tasks, WithData
 from patent_mteb.errors import DataError
 
 
@@ -33,7 +33,7 @@ def report(
     published: bool = False,
     baseline: Annotated[str | None, Parameter(metavar="MODEL")] = None,
     test: Annotated[str, Parameter(metavar="NAME")] = "bootstrap",
-    session: Session = SESSION,
+    session: WithData = WITH_DATA,
 ) -> None:
     """Make tables, plots and a static page from a results folder.
 

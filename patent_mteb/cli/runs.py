@@ -18,16 +18,16 @@ from patent_mteb.cli.options import (
     MODEL,
     ORDER,
     POSITIVE,
-    SESSION,
     SEVERAL,
     WHOLE,
+    WITH_DATA,
     AllowMissing,
     Order,
     Precision,
     Results,
-    Session,
     StoredModel,
     Tasks,
+    WithData,
     WithStore,
 )
 from patent_mteb.cli.run import show
@@ -103,7 +103,7 @@ def score(
     cost: Annotated[float | None, AMOUNT, Parameter(metavar="C")] = None,
     order: Annotated[Order | None, ORDER] = None,
     out: Results = Path("results"),
-    session: Session = SESSION,
+    session: WithData = WITH_DATA,
 ) -> int:
     """Score the ranking of any system (a TREC run of a search product, an agent, a pipeline) like a model's.
 
@@ -146,7 +146,7 @@ def fuse(
     out: Results = Path("results"),
     table: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     plot: Annotated[Path | None, Parameter(metavar="STEM")] = None,
-    session: Session = SESSION,
+    session: WithData = WITH_DATA,
 ) -> None:
     """Fuse stored runs of any models, views and lengths, and score the result on a task.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -304,4 +303,4 @@ def publish_model(
     for phrase in (*record["warnings"], *record["deviations"]):
         common.say(f"the card says: {phrase}")
     common.say("Nothing was uploaded. This command uploads it:")
-    common.say(f"  hf upload {name} {shlex.quote(str(checkpoint))} .")
+    common.say(f"  hf upload {common.command_line(name, checkpoint)} .")

@@ -378,7 +378,7 @@ def data_root(folder: Path | None = None, key: str = "") -> Root | None:
         return None
     place = folder or Path(named or "")
     if not place.is_dir():
-        raise DataError(f"{DATA_VARIABLE} is not a directory", path=place, remedy="correct or unset the variable")
+        raise DataError("there is no such folder of data", path=place, remedy=f"correct --data, or {DATA_VARIABLE}")
     record, path = None, place / dataset.FILE
     if path.exists():
         state = path.stat()
@@ -404,7 +404,7 @@ def _wrong(place: Path) -> DataError:
     below = sorted(folder for folder in place.iterdir() if folder.is_dir() and _holds_data(folder))
     names = {key.rpartition("/")[2] for key in KEYS}
     if above:
-        what, remedy = "a folder inside a data set", f"set {DATA_VARIABLE}={above[0]}"
+        what, remedy = "a folder inside a data set", f"name {above[0]}"
     elif whole.name in names or any((place / file).exists() for files in KEYS.values() for file in files):
         name = whole.name if whole.name in names else "WIPO-AT"
         what = "the folder of one benchmark, not the one that holds it"
@@ -412,10 +412,10 @@ def _wrong(place: Path) -> DataError:
     elif any((place / name).exists() for name in _RECORDS):
         build = f"patent-mteb data build wipo_at {place} ROOT"
         what = "records, not a benchmark's tables"
-        remedy = f"build a benchmark of them first: {build}, then set {DATA_VARIABLE}=ROOT"
+        remedy = f"build a benchmark of them first: {build}, then name ROOT"
     else:
         what = "a directory that holds no benchmark's data"
-        remedy = "correct or unset the variable; 'patent-mteb data build' makes such a directory"
+        remedy = f"correct --data, or {DATA_VARIABLE}; 'patent-mteb data build' makes such a directory"
         if below:
-            remedy = f"set {DATA_VARIABLE}={below[0]}"
-    return DataError(f"{DATA_VARIABLE} names {what}", path=place, remedy=remedy)
+            remedy = f"name {below[0]}"
+    return DataError(f"the data folder (--data, or {DATA_VARIABLE}) is {what}", path=place, remedy=remedy)

@@ -114,7 +114,7 @@ def _recomputed(path: Path, model: Any, share: float) -> Recomputed:
         problem = f"{path.stem} is not a retrieval task, so it has no queries to sample"
         raise DataError(problem, remedy="run the task again")
     if task.metadata.revision != document.get("dataset_revision"):
-        raise DataError(f"the data of {path.stem} are not available", remedy="set PATENT_MTEB_DATA to their directory")
+        raise DataError(f"the data of {path.stem} are not available", remedy="name their directory with --data")
     entry = next(one for one in document["scores"][task.split] if one.get("hf_subset") == task.source.subset)
     if problem := check_model(evidence_of(entry), model_record(model)):
         return Recomputed(path, problem=problem)

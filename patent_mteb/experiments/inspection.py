@@ -35,7 +35,7 @@ from patent_mteb.recipes.sampling import random_key
 from patent_mteb.recipes.steps import FIELDS
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import PatentTask
-from patent_mteb.tasks.benchmark import PatentBenchmark
+from patent_mteb.tasks.benchmark import PRIOR_ART, PatentBenchmark
 
 ENOUGH = 50  # number of queries of the headline task below which a score is unreliable
 
@@ -100,14 +100,16 @@ class Plan:
     def few(self) -> bool:
         return self.queries < ENOUGH
 
-    @property
-    def retrieves(self) -> bool:
-        return self.possible and self.tasks[0].type == "Retrieval"
+    def queries_for(self, job: str) -> int:
+        """Queries of the task that stands for a job of :data:`patent_mteb.tasks.benchmark.JOBS`; 0 without it."""
+        task, _ = _benchmark(self.recipe).facts.jobs.get(job, ("", ""))
+        return next((size.queries for size in self.tasks if size.name == task), 0)
 
     @property
     def smallest_difference(self) -> float | None:
         """The difference of two models that the queries show in four of five cases, if it has the spread assumed."""
-        return smallest_difference(self.queries, SPREAD) if self.retrieves and self.queries > 1 else None
+        queries = self.queries_for(PRIOR_ART)
+        return smallest_difference(queries, SPREAD) if queries > 1 else None
 
 
 def connected_subset(patents: Sequence[Patent], links: Sequence[Citation], most: int) -> list[Patent]:
@@ -158,21 +160,23 @@ def plans(patents: Sequence[Patent], links: Sequence[Citation]) -> Iterator[Plan
 
 def _plan(recipe: str, patents: Sequence[Patent], links: Sequence[Citation], share: Mapping[str, float]) -> Plan:
     attempts: list[Attempt] = []
+    benchmark = _benchmark(recipe)
     best: tuple[Attempt, tuple[TaskSize, ...], int] | None = None
+    most = (False, 0)  # whether the headline task is there, and the queries
     for settings in _candidate_settings(recipe, share):
         try:
-            queries, tasks, texts = _dry_build(recipe, patents, links, settings)
+            tasks, texts = _dry_build(recipe, patents, links, settings)
         except DataError as error:
             remedy = f". Remedy: {error.remedy}" if error.remedy else ""  # without the path of the temporary folder
             attempts.append(Attempt(settings, f"{error.problem}{remedy}"))
             continue
-        attempts.append(Attempt(settings, queries=queries))
-        if best is None or queries > best[0].queries:
-            best = attempts[-1], tasks, texts
-        if queries >= ENOUGH:
+        attempts.append(Attempt(settings, queries=tasks[0].queries))
+        found = tasks[0].name == benchmark.facts.headline, tasks[0].queries
+        if found > most:
+            best, most = (attempts[-1], tasks, texts), found
+        if found >= (True, ENOUGH):
             break
     lacking = {need.field: need.serves for need in recipes.needs(recipe) if not share[need.field]}
-    benchmark = _benchmark(recipe)
     empty = Plan(recipe, benchmark.name, tuple(attempts), all_tasks=len(benchmark.task_classes), lacking=lacking)
     if best is None:
         return replace(empty, problem=attempts[-1].problem)
@@ -205,8 +209,8 @@ def _candidate_settings(recipe: str, share: Mapping[str, float]) -> list[tuple[s
 
 def _dry_build(
     recipe: str, patents: Sequence[Patent], links: Sequence[Citation], settings: Sequence[str]
-) -> tuple[int, tuple[TaskSize, ...], int]:
-    """Build a benchmark; return headline queries, tasks and different texts."""
+) -> tuple[tuple[TaskSize, ...], int]:
+    """Build a benchmark; return its tasks, the headline first, and the number of different texts."""
     with tempfile.TemporaryDirectory() as folder, _quiet():
         params = recipes.check_settings(recipe, settings)
         recipes.find(recipe).build(patents, links, Path(folder), *params)
@@ -216,7 +220,7 @@ def _dry_build(
         raise DataError("none of its tasks loads the tables", remedy="read the log of the build")
     headline = _benchmark(recipe).facts.headline
     tasks.sort(key=lambda size: size.name != headline)
-    return tasks[0].queries, tuple(tasks), len(texts)
+    return tuple(tasks), len(texts)
 
 
 def _tasks_in(root: Path, recipe: str) -> Iterator[PatentTask]:
@@ -320,11 +324,10 @@ class Inspection:
     plans: tuple[Plan, ...] = ()
     tried_on: int = 0
 
-    @property
-    def best(self) -> Plan | None:
-        """The first benchmark whose headline is a retrieval task with enough queries, else the one with most."""
-        retrieving = [plan for plan in self.plans if plan.retrieves]
-        return max(retrieving, key=lambda plan: min(plan.queries, ENOUGH), default=None)
+    def best(self, job: str) -> Plan | None:
+        """Return the first benchmark with enough queries for a job, else the one with most; None without a query."""
+        able = [plan for plan in self.plans if plan.queries_for(job)]
+        return max(able, key=lambda plan: min(plan.queries_for(job), ENOUGH), default=None)
 
     def settings_of(self, plan: Plan) -> list[str]:
         """Return the settings of a build of a benchmark, as on a command line."""
@@ -387,12 +390,12 @@ def _twins(patents: Sequence[Patent], links: Sequence[Citation]) -> Twins:
 
 
 def inspect(
-    collection: Collection, most: int = EXACT_UP_TO, families: str = "joined", *, first: bool = False
+    collection: Collection, most: int = EXACT_UP_TO, families: str = "joined", *, until: str = ""
 ) -> Inspection:
     """Describe the records, and plan the benchmarks that at most ``most`` of them support; 0 tries none.
 
     Citations are matched by :attr:`Inspection.step`, which is the value of the setting ``match``. ``families`` is the
-    definition of a patent family. With ``first``, the first benchmark with enough queries for retrieval is the last.
+    definition of a patent family. ``until`` is a job: the first benchmark with enough queries for it is the last tried.
     """
     joined, joined_by = with_joined_families(collection)
     if families != collection.family_definition:
@@ -430,6 +433,6 @@ def inspect(
     made: list[Plan] = []
     for plan in plans(subset, links):
         made.append(plan)
-        if first and plan.retrieves and not plan.few:
+        if until and plan.queries_for(until) >= ENOUGH:
             break
     return replace(found, plans=tuple(made), tried_on=len(subset))

@@ -36,9 +36,10 @@ SAME_FIELD = "Find prior art in the same field"
 OTHER_FIELDS = "Find prior art in other fields"
 ONE_CLAIM = "Find prior art from one claim"
 SUMMARY = "Find prior art from a machine summary"
+BY_TITLE = "Find a patent by its title"
 SORTING = "Sort patents into classes"
 LANDSCAPE = "Map a landscape"
-JOBS = (PRIOR_ART, SAME_FIELD, OTHER_FIELDS, ONE_CLAIM, SUMMARY, SORTING, LANDSCAPE)
+JOBS = (PRIOR_ART, SAME_FIELD, OTHER_FIELDS, ONE_CLAIM, SUMMARY, BY_TITLE, SORTING, LANDSCAPE)
 """Jobs of people who work with patents, in the order of reports. A benchmark may have others."""
 
 

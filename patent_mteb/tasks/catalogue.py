@@ -344,7 +344,7 @@ class TasksOnOwnData:
         """A message for each data set that ``PATENT_MTEB_DATA`` does not name."""
         return tuple(
             f"{name}: the tasks of this data set are unknown here, so its means are over the tasks with results."
-            " Remedy: set PATENT_MTEB_DATA to its directory."
+            " Remedy: name its directory with --data."
             for name in sorted(self._found)
             if not self._declared(name)
         )

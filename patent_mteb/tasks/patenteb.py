@@ -35,7 +35,16 @@ from patent_mteb.published import citation
 from patent_mteb.search.vectors import Checked
 from patent_mteb.tasks import checks
 from patent_mteb.tasks.base import PatentTask, make_task
-from patent_mteb.tasks.benchmark import LANDSCAPE, OTHER_FIELDS, PRIOR_ART, SAME_FIELD, SORTING, Facts, PatentBenchmark
+from patent_mteb.tasks.benchmark import (
+    BY_TITLE,
+    LANDSCAPE,
+    OTHER_FIELDS,
+    PRIOR_ART,
+    SAME_FIELD,
+    SORTING,
+    Facts,
+    PatentBenchmark,
+)
 from patent_mteb.tasks.evidence import KEY, predictions_record
 from patent_mteb.tasks.frozen import FrozenTask, encode_texts
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
@@ -98,6 +107,7 @@ FACTS = Facts(
         PRIOR_ART: ("PatenTEBRetrievalMIXED", ""),
         SAME_FIELD: ("PatenTEBRetrievalIN", ""),
         OTHER_FIELDS: ("PatenTEBRetrievalOUT", ""),
+        BY_TITLE: ("PatenTEBTitle2Full", ""),
         SORTING: ("PatenTEBText2IPC3", ""),
         LANDSCAPE: ("PatenTEBFullIPCClustering", ""),
     },

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 
@@ -12,6 +11,7 @@ from marked_list import write_list
 from small_bases import write_static
 
 from patent_mteb import cli
+from patent_mteb.cli import common
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_the_printed_commands_give_the_same_scores(at, capsys):
     assert cli.main(["try", "my list.csv", "-m", "model"]) == 0
     said, warned = capsys.readouterr()
     assert "are unknown here" not in warned, "the page knows the tasks of the list"
-    commands = re.findall(r"^  ((?:[A-Z_]+=\S* |[A-Z_]+='[^']*' )?patent-mteb .*)$", said, re.MULTILINE)
+    commands = re.findall(r"^  (patent-mteb .*)$", said, re.MULTILINE)
     assert len(commands) == 5
     page = at / "my list-try" / "page" / "index.html"
     assert f"page: {page} " in said and page.stat().st_size > 100_000
@@ -49,14 +49,8 @@ def test_the_printed_commands_give_the_same_scores(at, capsys):
     } <= set(map(str.strip, said.splitlines()))
     (at / "my list-try").rename(at / "first")
     for command in commands:
-        words = shlex.split(command)
-        before = dict(os.environ)
-        while "=" in words[0]:
-            name, _, value = words.pop(0).partition("=")
-            os.environ[name] = value
-        assert cli.main(words[1:]) == 0, command
-        os.environ.clear()
-        os.environ.update(before)
+        assert "'" not in command, "cmd knows double quotes only"
+        assert cli.main(shlex.split(command)[1:]) == 0, command
     assert scores_of(at / "my list-try") == ours
     assert (at / "my list-try" / "page" / "index.html").exists()
 
@@ -95,3 +89,60 @@ def test_a_list_without_citations_within_it_says_what_to_export(at, capsys):
     (at / "none.csv").write_text("Publication Number,Title\nUS8000000B2,Pump\n")
     assert cli.main(["try", "none.csv", "-v", "0"]) == 2
     assert "has no citations" in (error := capsys.readouterr().err) and "export the column of cited patents" in error
+
+
+def write_without_citations(path, cited=()):
+    rows = ["Publication Number,Title,Abstract,IPC,Filing Date,Cited Patents"]
+    for number in range(120):
+        words = f"pump{number} valve{number % 7} rotor{number % 11}"
+        cites = cited[number % len(cited)] if cited else ""
+        rows.append(f"US{8_000_000 + number}B2,{words},A {words} of steel.,F04B 1/00,2015-01-02,{cites}")
+    path.write_text("\n".join(rows) + "\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cited", [(), ("US6000000B2", "US6000001B2")], ids=["none", "outside"])
+def test_a_search_by_title_is_no_answer_to_the_search_for_cited_patents(at, capsys, cited):
+    write_without_citations(at / "list.csv", cited)
+    assert cli.main(["try", "list.csv", "-m", "bm25", "-v", "0"]) == 2
+    said, error = capsys.readouterr()
+    assert "'--task title' measures another search" in error and "nDCG" not in said
+    assert cli.main(["try", "list.csv", "-m", "bm25", "--task", "title"]) == 0
+    said = capsys.readouterr().out
+    assert "search the patent of each title (task ListPatenTEBTitle2Full)" in said
+    assert "says nothing about finding prior art" in said and "cites" not in said.partition("3 of 4")[2]
+    assert "Find a patent by its title" in shown_on(at / "list-try") and "Find prior art" not in shown_on(
+        at / "list-try"
+    )
+
+
+def shown_on(folder):
+    """The jobs of the report, as tables in csv."""
+    assert cli.main(["report", str(folder / "results"), "--format", "csv", "--out", str(folder / "tables")]) == 0
+    return next((folder / "tables" / "csv").glob("*jobs.csv")).read_text()
+
+
+@pytest.mark.slow
+def test_citations_may_come_in_a_file_of_their_own(at, capsys):
+    write_without_citations(at / "list.csv")
+    pairs = [f"US{8_000_000 + number}B2;US{8_000_000 + (number + 7) % 120}B2;X" for number in range(120)]
+    (at / "zitate.csv").write_text("\n".join(["Schrift;Entgegenhaltung;Kategorie", *pairs]) + "\n")
+    assert cli.main(["try", "list.csv", "zitate.csv", "-m", "bm25"]) == 0
+    said = capsys.readouterr().out
+    assert "citations: 120 of 120 are of another patent of the list" in said
+    assert "data import list.csv zitate.csv --out list-try/records" in said
+
+
+def test_printed_commands_are_words_of_every_shell():
+    line = common.command_line("run", "my list/data", "a=1,2", ">=2", "plain.csv")
+    assert line == 'run "my list/data" "a=1,2" \'>=2\' plain.csv'
+    assert shlex.split(line) == ["run", "my list/data", "a=1,2", ">=2", "plain.csv"]
+
+
+def test_a_wrong_data_folder_is_refused_before_anything_is_read(at, capsys):
+    assert cli.main(["run", "-t", "PatentCitationRetrieval", "-m", "bm25", "--data", "nowhere"]) == 2
+    assert "nowhere: there is no such folder of data. Remedy: correct --data" in capsys.readouterr().err
+    (at / "records").mkdir()
+    (at / "records" / "patents.parquet").write_bytes(b"")
+    assert cli.main(["report", "results", "--data", "records"]) == 2
+    assert "is records, not a benchmark's tables" in capsys.readouterr().err

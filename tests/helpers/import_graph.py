@@ -45,7 +45,7 @@ MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 def package_of(module: str) -> str:
     parts = module.split(".")
-    return parts[1] if len(parts) > 1 else "__init__"
+    return parts[1].replace("__main__", "cli") if len(parts) > 1 else "__init__"
 
 
 class _Imports(ast.NodeVisitor):
