@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mteb.benchmarks.benchmark import Benchmark
 
     from patent_mteb.experiments.evaluate import evaluate, explain, rank
+    from patent_mteb.report.comparison import compare
     from patent_mteb.tasks.benchmark import PatentBenchmark
     from patent_mteb.tasks.catalogue import get_tasks
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "__version__",
+    "compare",
     "evaluate",
     "explain",
     "get_tasks",
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "compare": "report.comparison",
     "evaluate": "experiments.evaluate",
     "explain": "experiments.evaluate",
     "get_tasks": "tasks.catalogue",

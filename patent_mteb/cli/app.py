@@ -17,7 +17,7 @@ from patent_mteb.cli.options import WithData
 Function = TypeVar("Function", bound=Callable[..., int | None])
 
 _IN_GROUPS = {
-    "": "try list run report reproduce geometry train contamination doctor",
+    "": "try list run report compare reproduce geometry train contamination doctor",
     "data": "import inspect build validate summarise forget",
     "runs": "candidates score fuse sweep",
     "store": "encode info verify prune merge",

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+from rich.text import Text
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
 from patent_mteb.cli.options import SEVERAL, WHOLE, WITH_DATA, Results, StoredModel, Tasks, WithData
 from patent_mteb.errors import DataError
+from patent_mteb.report.words import measure_title
+
+if TYPE_CHECKING:
+    from patent_mteb.report.comparison import ComparedModels
 
 
 @command(
@@ -84,6 +89,91 @@ def report(
         numbers = "digests of" if anonymous else "the"
         shown = "and of texts whose licence allows it" if texts else "no texts of own data"
         common.say_content(f"scores, the names of models, and {numbers} patent numbers of some queries; {shown}")
+
+
+@command(
+    "compare",
+    "patent-mteb compare bm25 MODEL --results results",
+    "patent-mteb compare bm25 MODEL -t PatentDAPFAMTACToTACRetrieval --slice out",
+)
+def compare(
+    models: Annotated[tuple[str, ...], Parameter(metavar="MODEL", consume_multiple=True)] = (),
+    /,
+    *,
+    results: Annotated[Path, Parameter(metavar="DIR")] = Path("results"),
+    task: Annotated[str, Parameter(alias="-t", metavar="TASK")] = "",
+    part: Annotated[str, Parameter(name="--slice", metavar="NAME")] = "",
+    test: Annotated[str, Parameter(metavar="NAME")] = "bootstrap",
+    session: WithData = WITH_DATA,
+) -> None:
+    """Say whether one model is better than another on the same queries, and where they differ.
+
+    Args:
+        models: Models with results, by name or a part of it; without any all of them.
+        results: Results folder of 'patent-mteb run'.
+        task: Task to compare on; without it the one for finding prior art, or the first headline.
+        part: Slice of its judgements, such as in or out.
+        test: Significance test: bootstrap (10,000 resamples), t or permutation.
+    """
+    from patent_mteb.report import comparison
+
+    found = comparison.compare(results, *models, task=task, part=part, test=test)
+    common.result(comparison.as_json(found))
+    where = f"{found.task}, slice {found.part}" if found.part else found.task
+    common.say(Text(where, style="bold"))
+    if found.data_source:
+        common.say(found.data_source)
+    if len(found.pairs) == 1:
+        common.say(found)
+        common.say(found.pairs[0].planning())
+        _show_differing(found)
+    else:
+        _show_matrix(found)
+    for run, cost in found.costs.items():
+        common.say(f"A million patents cost {found.names[run]}: {cost}")
+
+
+def _show_matrix(found: ComparedModels) -> None:
+    """Print the differences of each two models: a row minus a column."""
+    from patent_mteb.report.cells import TIED, supported_digits
+
+    runs = list(found.names)
+    rows = []
+    for place, run in enumerate(runs, start=1):
+        pairs = [None if other == run else found.of(run, other) for other in runs]
+        digits = [2 if pair is None else supported_digits(pair.interval) for pair in pairs]
+        cells = (
+            "" if pair is None else f"{pair.difference:+z.{several}f}{'' if pair.distinguished else TIED}"
+            for pair, several in zip(pairs, digits, strict=True)
+        )
+        rows.append((f"{place} {found.names[run]}", f"{found.scores[run]:.{max(digits)}f}", *cells))
+    numbers = [str(place) for place in range(1, len(runs) + 1)]
+    title = measure_title(found.pairs[0].measure)
+    common.show(("model", title, *numbers), rows, right=(title, *numbers))
+    common.say(
+        f"Row minus column on the same {found.pairs[0].queries:,} searches. {TIED}: not distinguishable (95%, jointly"
+        " over all pairs). Name two models for more."
+    )
+
+
+_LONGEST = 5  # documents of a ranking
+
+
+def _show_differing(found: ComparedModels) -> None:
+    """Print the queries on which two models differ most, with the first documents of both."""
+    if not found.differing:
+        return
+    names = list(found.names.values())
+    common.say()
+    common.say("Searches on which they differ most (✓ relevant):")
+    for one in found.differing:
+        common.say(f"  {one.query}: {one.scores[0]:.2f} against {one.scores[1]:.2f}")
+        for name, documents in zip(names, one.found, strict=True):
+            if documents:
+                shown = " ".join(f"{document}{'✓' * relevant}" for document, relevant in documents[:_LONGEST])
+                common.say(f"    {name}: {shown}")
+    if not any(documents for one in found.differing for documents in one.found):
+        common.say("  Their rankings are not known: run again with --save-runs RESULTS/results.")
 
 
 @command("geometry", "patent-mteb geometry -m ORG/NAME -t PatentMapClmToAllRetrieval --out results")

@@ -61,6 +61,20 @@ def _relevant(path: Path, queries: Sequence[str]) -> set[tuple[str, str]]:
     return {pair for pair, gain in found.items() if gain > 0}
 
 
+def first_documents(result: Path, task: str, queries: Sequence[str]) -> list[list[tuple[str, bool]]]:
+    """Read the first documents of queries, and whether each is relevant, from the run next to a result.
+
+    The lists are empty without a saved run.
+
+    Raises:
+        DataError: the run or its qrels are damaged.
+    """
+    saved, judged = (result.with_name(f"{task}{suffix}") for suffix in (".run", ".qrels"))
+    ranked = trec.read_run(saved, first=_TOP) if saved.is_file() else {}
+    relevant = _relevant(judged, queries) if ranked and judged.is_file() else set()
+    return [[(one, (query, one) in relevant) for one in ranked.get(query, ())] for query in queries]
+
+
 class Explorer:
     """Explorers of the tasks that have per-query scores of two models or more on the same queries.
 
@@ -147,16 +161,12 @@ class Explorer:
         paths = dict(view.results.filter(pl.col("task") == task.name).select("run", "path").iter_rows())
         top: list[list[list[Any]]] = []
         for run in runs:
-            saved, judged = (Path(paths[run]).with_name(f"{task.name}{suffix}") for suffix in (".run", ".qrels"))
             try:
-                ranked = trec.read_run(saved, first=_TOP) if saved.is_file() else {}
-                relevant = _relevant(judged, queries) if ranked and judged.is_file() else set()
+                found = first_documents(Path(paths[run]), task.name, queries)
             except DataError as error:
-                ranked, relevant = {}, set()
+                found = [[] for _ in queries]
                 self.messages.append(str(error))
-            top.append(
-                [[[visible(one), int((query, one) in relevant)] for one in ranked.get(query, ())] for query in queries]
-            )
+            top.append([[[visible(one), int(good)] for one, good in documents] for documents in found])
         return top if any(any(ranked) for ranked in top) else []
 
 

@@ -9,34 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from patent_mteb.metrics.significance import TESTS, by_group
 from patent_mteb.report.cells import Cell, Column, Score, Table, number_columns, slug, supported_digits, text_columns
-from patent_mteb.report.explorer import outcomes
-from patent_mteb.report.series import Cost, cost_of_a_million, model_names
-from patent_mteb.report.statistics import LEVEL, Statistics
-from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask, read_queries
+from patent_mteb.report.comparison import Comparison, compare_runs
+from patent_mteb.report.series import Cost, cost_of_a_million, is_bm25, names_in_text
+from patent_mteb.report.statistics import Statistics
+from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask
 from patent_mteb.report.words import measure_title
 from patent_mteb.tasks.benchmark import JOBS
-from patent_mteb.tasks.verification import per_query_measure
 
 _NAMED = 3  # names of a group, at most; the others are counted
-
-
-@dataclass(frozen=True)
-class Gap:
-    """A model minus the baseline on the same queries."""
-
-    run: str
-    value: float
-    interval: tuple[float, float]  # 95%
-    helped: int  # queries with a higher score than the baseline's
-    hurt: int  # with a lower one
-    queries: int
 
 
 @dataclass(frozen=True)
@@ -51,12 +33,24 @@ class Job:
     statistics: Mapping[str, Score | None]  # by run
     best: tuple[str, ...] = ()
     baseline: str = ""  # BM25, or the baseline of the report; empty if it was not run
-    gap: Gap | None = None
+    pairs: tuple[Comparison, ...] = ()  # of the runs with enough data
     costs: Mapping[str, Cost] = field(default_factory=dict)  # of the group, or of the highest score
+
+    @property
+    def gap(self) -> Comparison | None:
+        """The best other model against the baseline."""
+        ours = (pair for pair in self.pairs if self.baseline in (pair.first, pair.second))
+        first = next(ours, None)  # pairs are in the order of scores
+        return first.turned() if first and first.first == self.baseline else first
 
     @property
     def is_search(self) -> bool:
         return self.view.results.filter(task=self.task.name)["kind"][0] in ("Retrieval", "Reranking")
+
+    def repeats(self, other: Job) -> bool:
+        """Whether this is a slice with the scores of the whole: of a list in one field, all citations are in it."""
+        values = [{run: cell.value for run, cell in job.scores.items()} for job in (self, other)]
+        return self.task == other.task and values[0] == values[1]
 
     @property
     def first(self) -> str:
@@ -79,7 +73,8 @@ class Job:
 def jobs(source: DataSourceView, statistics: Statistics) -> list[Job]:
     """Return the jobs of a data source in the order of reports.
 
-    Where no benchmark has a task of a job, they are the headline tasks.
+    Where no benchmark has a task of a job, they are the headline tasks, under their own names. A slice with the same
+    scores as the whole task is left out.
     """
     found: dict[str, tuple[BenchmarkView, MeasuredTask, str]] = {}
     runs: dict[str, int] = {}
@@ -91,9 +86,13 @@ def jobs(source: DataSourceView, statistics: Statistics) -> list[Job]:
                 found[title], runs[title] = (view, tasks[plain], part), count
     if not found:
         heads = ((view, view.headline) for view in source.benchmarks)
-        found = {next(iter(view.facts.jobs), view.name): (view, head, "") for view, head in heads if head}
+        found = {f"{view.name}: {head.short}": (view, head, "") for view, head in heads if head}
     order = [*(title for title in JOBS if title in found), *(title for title in found if title not in JOBS)]
-    return [_job(title, *found[title], statistics) for title in order]
+    made: list[Job] = []
+    for job in (_job(title, *found[title], statistics) for title in order):
+        if not any(job.repeats(other) for other in made):
+            made.append(job)
+    return made
 
 
 def _job(title: str, view: BenchmarkView, task: MeasuredTask, part: str, statistics: Statistics) -> Job:
@@ -105,13 +104,10 @@ def _job(title: str, view: BenchmarkView, task: MeasuredTask, part: str, statist
     best = sorted(
         (run for run, score in usable.items() if score.tied_with_best), key=lambda run: usable[run].position or 0
     )
-    job = Job(title, view, task, part, scores, known, tuple(best), _baseline(view, scores, statistics))
-    others = [run for run in usable if run != job.baseline]
-    gap = None
-    if job.baseline in compared and others:
-        gap = _gap(view, task, part, min(others, key=lambda run: usable[run].position or 0), job.baseline, statistics)
-    costs = {run: cost_of_a_million(view.results.filter(run=run)) for run in best or [job.first]}
-    return replace(job, gap=gap, costs=costs)
+    pairs = compare_runs(view, task, part, list(usable), statistics.test)
+    baseline = _baseline(view, scores, statistics)
+    job = Job(title, view, task, part, scores, known, tuple(best), baseline, tuple(pairs))
+    return replace(job, costs={run: cost_of_a_million(view.results.filter(run=run)) for run in best or [job.first]})
 
 
 def _baseline(view: BenchmarkView, scores: Mapping[str, Cell], statistics: Statistics) -> str:
@@ -122,34 +118,11 @@ def _baseline(view: BenchmarkView, scores: Mapping[str, Cell], statistics: Stati
     return max(filter(lambda run: is_bm25(models[run]), scores), key=lambda run: scores[run].value or 0, default="")
 
 
-def is_bm25(model: str) -> bool:
-    """Whether a model is BM25 alone, not a composition with it."""
-    organisation, _, name = model.partition("/")
-    return "bm25" in name.lower() and organisation not in ("hybrid", "passages")
-
-
-def _gap(view: BenchmarkView, task: MeasuredTask, part: str, run: str, baseline: str, statistics: Statistics) -> Gap:
-    """Compare a run with the baseline on the queries of :func:`patent_mteb.report.statistics.statistics`."""
-    paths = dict(view.results.filter(task=task.name).select("run", "queries").iter_rows())
-    measure = per_query_measure(task.measure)
-    first, second = (read_queries(Path(paths[one]), measure) for one in (run, baseline))
-    ours, theirs = first.parts[part], second.parts[part]
-    difference: NDArray[np.float64] = ours - theirs
-    defined = np.isfinite(difference)
-    difference = difference[defined]
-    independent = by_group(difference[:, None], first.groups[defined])
-    low, high = TESTS[statistics.test](independent).intervals(LEVEL)[0]
-    interval = float(low), float(high)
-    return Gap(run, float(difference.mean()), interval, *outcomes(ours, theirs), len(difference))
-
-
 def table(source: DataSourceView, statistics: Statistics) -> Table:
     """Return one row a job."""
     found = jobs(source, statistics)
     runs = list(source.main_scores)
-    names = model_names(runs, settings=True)
-    lexical = [run for run, model in source.results.select("run", "model").unique().iter_rows() if is_bm25(model)]
-    names |= {run: "BM25" for run in lexical if len(lexical) == 1}
+    names = names_in_text(source.results)
     other = statistics.baseline or "BM25"
     columns = (
         *text_columns(job="Job", best="Best models"),
@@ -181,15 +154,15 @@ def _cells(job: Job, names: Mapping[str, str], other: str) -> Iterator[Cell]:
     yield Cell(cell.value, digits, small=cell.small, interval=interval, score=score, title=f"{cell.value:.{digits}f}")
     if gap:
         digits = supported_digits(gap.interval)
-        yield Cell(gap.value, digits, interval=gap.interval, title=f"{gap.value:+z.{digits}f}")
-        counts = ((count, f"{100 * count / gap.queries:.0f} of 100") for count in (gap.helped, gap.hurt))
+        yield Cell(gap.difference, digits, interval=gap.interval, title=f"{gap.difference:+z.{digits}f}")
+        counts = ((count, f"{100 * count / gap.queries:.0f} of 100") for count in (gap.higher, gap.lower))
         yield from (Cell(count, 0, title=share) for count, share in counts)
         yield Cell(gap.queries, 0)
     else:
         yield from [Cell()] * 4
     for amount in (cost.hours.get("CPU"), cost.hours.get("GPU"), cost.gigabytes):
         yield Cell(amount, 1, title="" if amount is None else f"{amount:.2g}" if amount < 100 else f"{amount:.0f}")
-    yield Cell(gap.run if gap else "", title=names[gap.run] if gap else _why_no_gap(job, other))
+    yield Cell(gap.first if gap else "", title=names[gap.first] if gap else _why_no_gap(job, other))
     yield Cell(cheapest or None, title=f"{names[cheapest]} (by {by})" if cheapest else "")
     yield from (Cell(job.task.name), Cell(measure, title=measure_title(measure)))
 

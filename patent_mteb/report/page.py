@@ -28,10 +28,9 @@ from patent_mteb.report.cells import TIED, UNTESTED, Cell, Column, Score, Table,
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.explorer import Explorer, TaskTexts
 from patent_mteb.report.figures import on_page
-from patent_mteb.report.jobs import is_bm25
 from patent_mteb.report.model_facts import FACTS, facts_of_runs
 from patent_mteb.report.records import state_of_data
-from patent_mteb.report.series import model_names, without_organisation
+from patent_mteb.report.series import is_bm25, model_names, without_organisation
 from patent_mteb.report.statistics import Statistics
 from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask, gap_percent
 from patent_mteb.report.words import TERMS, measure_title, visible

@@ -55,6 +55,22 @@ def brief_names(names: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+COMPOSITIONS = tuple(f"{kind}/" for kind in ("hybrid", "mteb-hybrid", "fused", "passages", "reranked", "candidates"))
+"""How the names of compositions begin (:func:`patent_mteb.identity.compose_meta`)."""
+
+
+def is_bm25(model: str) -> bool:
+    """Whether a model is BM25 alone, not a composition with it."""
+    return "bm25" in without_organisation(model).lower() and not model.startswith(COMPOSITIONS)
+
+
+def names_in_text(results: pl.DataFrame) -> dict[str, str]:
+    """Name the runs of results (:class:`.Collected`) in sentences: a BM25 without another is BM25."""
+    models = dict(results.select("run", "model").unique(maintain_order=True).iter_rows())
+    lexical = [run for run, model in models.items() if is_bm25(model)]
+    return model_names(models, settings=True) | {run: "BM25" for run in lexical if len(lexical) == 1}
+
+
 @dataclass
 class _Curve:
     """A curve: ``settings`` are all but the one on its x axis."""
@@ -261,6 +277,11 @@ class Cost:
 
     hours: Mapping[str, float] = field(default_factory=dict)  # device (CPU, GPU) -> hours
     gigabytes: float | None = None
+
+    def __str__(self) -> str:
+        amounts = [*((f"{device} hours", value) for device, value in self.hours.items()), ("GB", self.gigabytes)]
+        said = [f"{value:.2g} {unit}" if value < 100 else f"{value:.0f} {unit}" for unit, value in amounts if value]
+        return ", ".join(said) or "not measured"
 
 
 def cost_of_a_million(results: pl.DataFrame) -> Cost:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -28,6 +28,7 @@ from patent_mteb.metrics.significance import (
 )
 from patent_mteb.report.cells import COLUMNS, Score
 from patent_mteb.report.collect import Collected, ReportError
+from patent_mteb.report.series import COMPOSITIONS, without_organisation
 from patent_mteb.report.view import read_queries
 from patent_mteb.tasks.verification import per_query_measure
 
@@ -90,16 +91,27 @@ class Statistics:
         return self.scores.get((data_source, task, part, run))
 
 
-def find_baseline(collected: Collected, name: str) -> str:
-    """Return the run with a label or with the name of a model."""
-    runs = collected.runs
-    named = collected.results.filter(pl.col("model") == name)["run"].unique().sort().to_list()
-    if name in runs or len(named) == 1:
-        return name if name in runs else str(named[0])
-    near = did_you_mean(name, [*collected.results["model"].unique().sort(), *runs])
-    problem = f"no results of a model '{name}' to compare with{near}; there are"
+def find_run(collected: Collected, name: str) -> str:
+    """Return the run with a label, with the name of a model, or with a part of it that no other run has.
+
+    A composition is not meant where a model alone has the name.
+    """
+    models = dict(collected.results.select("run", "model").unique().sort("run").iter_rows())
+    wanted = name.lower()
+    steps: tuple[Callable[[str, str], bool], ...] = (
+        lambda run, model: run == name,
+        lambda run, model: model == name,
+        lambda run, model: without_organisation(model) == name,
+        lambda run, model: wanted in run.lower() and not model.startswith(COMPOSITIONS),
+        lambda run, model: wanted in run.lower(),
+    )
+    named = next((found for step in steps if (found := [run for run in models if step(run, models[run])])), [])
+    if len(named) == 1:
+        return named[0]
+    near = did_you_mean(name, [*sorted(set(models.values())), *models])
+    problem = f"there are no results of a model '{name}'{near}; there are"
     problem = f"'{name}' may be any of these" if named else problem
-    raise ReportError(f"{problem}: {'; '.join(named or runs)}. Remedy: give one of these to --baseline")
+    raise ReportError(f"{problem}: {'; '.join(named or models)}. Remedy: name one of these")
 
 
 def statistics(collected: Collected, baseline: str | None = None, test: str = "bootstrap") -> Statistics:
@@ -110,7 +122,7 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
     """
     if test not in TESTS:
         raise ReportError(f"no test '{test}'. Remedy: choose from {', '.join(TESTS)}")
-    chosen = "" if baseline is None else find_baseline(collected, baseline)
+    chosen = "" if baseline is None else find_run(collected, baseline)
     key = ["data_source", "task", "slice", "run"]
     stated = {tuple(own): value for *own, value in collected.scores.filter("main").select(*key, "value").iter_rows()}
     scores = _recorded(collected)
