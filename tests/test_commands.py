@@ -48,7 +48,7 @@ NOT_RUN = {
     "patent-mteb runs fuse bm25.run dense.run -t PatentDAPFAMTACToTACRetrieval --grid": "stands with --table in the README",
     "patent-mteb edition baselines edition": "MiniLM takes ten seconds; with other models it is run here",
     "patent-mteb try list.xlsx": "tests/cli/test_try.py runs it",
-    "patent-mteb try list.xlsx --out FOLDER -m sentence-transformers/all-MiniLM-L6-v2": "tests/cli/test_try.py runs it",
+    "patent-mteb try list.xlsx citations.csv --out FOLDER -m sentence-transformers/all-MiniLM-L6-v2": "tests/cli/test_try.py runs it",
     "patent-mteb publish board results BOARD --name 'path/to/checkpoint=Ours v3'": "tests/report/test_export.py names one",
     "patent-mteb data inspect patents.parquet citations.parquet": "stands with RECORDS in the README",
     "patent-mteb models verify datalyes/patembed-base": "needs its files; tests/models/test_verification.py lays them",

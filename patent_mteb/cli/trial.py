@@ -117,6 +117,14 @@ def trial(
     common.say("4 of 4: write the page")
     steps.run("report", results, "--html", page, "--data", data)
     scores = _show_scores(results, data, name_of_task, measured)
+    if len(scores) > 1:
+        from patent_mteb.report.comparison import compare
+        from patent_mteb.report.series import without_organisation
+
+        with common.set_environment({"PATENT_MTEB_DATA": data}):
+            common.say(compare(results, *(row["run"] for row in scores[:2]), task=scores[0]["task"]))
+        names = (without_organisation(row["model"]) for row in scores[:2])
+        steps.run("compare", *names, "--results", results, "--data", data, done=True)
     common.say(f"page: {(page / 'index.html').resolve()} (open it in a browser)")
     common.say("The same by hand:")
     for line in steps.lines:
@@ -274,7 +282,7 @@ def _show_scores(results: Path, data: Path, task: str, said: _Measured) -> list[
     """Print the scores of all models on the present state of the task and what they mean, and return them."""
     from patent_mteb.metrics.significance import explained
     from patent_mteb.report.collect import collect
-    from patent_mteb.report.series import model_names
+    from patent_mteb.report.series import names_in_text
     from patent_mteb.report.words import measure_title
     from patent_mteb.tasks.selection import task_named
 
@@ -285,9 +293,13 @@ def _show_scores(results: Path, data: Path, task: str, said: _Measured) -> list[
     if not found:
         return []
     ((view, measured),) = found
-    rows = view.results.filter(task=present).sort("value", descending=True).select("run", "value", "n_queries")
-    title, names, shown = measure_title(measured.measure), model_names(rows["run"]), []
-    for run, _, queries in rows.iter_rows():
+    rows = (
+        view.results.filter(task=present)
+        .sort("value", descending=True)
+        .select("run", "model", "task", "value", "n_queries")
+    )
+    title, names, shown = measure_title(measured.measure), names_in_text(view.results), []
+    for run, *_, queries in rows.iter_rows():
         cells = (view.cells.get((present, run, part)) for part in ("", "in", "out"))
         shown.append((names[run], *("" if cell is None else f"{cell.text}{cell.behind}" for cell in cells), queries))
     has_domains = any(row[2] or row[3] for row in shown)

@@ -297,7 +297,8 @@ def _differing(view: BenchmarkView, task: MeasuredTask, part: str, pair: Compari
     ours = [paths[run] for run in (pair.first, pair.second)]
     tables = [read_queries(Path(queries), per_query_measure(task.measure)) for queries, _ in ours]
     values = np.nan_to_num(np.column_stack([table.parts[part] for table in tables]))
-    kept = sorted(chosen(values, _EACH), key=lambda query: values[query, 1] - values[query, 0])
+    gaps = values[:, 0] - values[:, 1]
+    kept = sorted(chosen(values, _EACH), key=lambda query: (gaps[query] < 0, -abs(gaps[query]), query))
     queries = [tables[0].queries[query] for query in kept]
     found = [first_documents(path, name, queries) for _, path in ours]
     return [

@@ -107,7 +107,7 @@ def find_run(collected: Collected, name: str) -> str:
     )
     named = next((found for step in steps if (found := [run for run in models if step(run, models[run])])), [])
     if len(named) == 1:
-        return named[0]
+        return str(named[0])
     near = did_you_mean(name, [*sorted(set(models.values())), *models])
     problem = f"there are no results of a model '{name}'{near}; there are"
     problem = f"'{name}' may be any of these" if named else problem

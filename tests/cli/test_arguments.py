@@ -59,6 +59,7 @@ REQUIRED = {
     "list": [],
     "run": ["-m", "x"],
     "report": ["r"],
+    "compare": [],
     "reproduce": ["--results", "r"],
     "geometry": ["-m", "x", "-t", "y"],
     "train": ["wipo-r3", "d", "-m", "x", "--out", "o"],

@@ -20,6 +20,7 @@ from patent_mteb.tasks.benchmark import JOBS, ONE_CLAIM, OTHER_FIELDS, PRIOR_ART
 
 N = 120
 BM25 = "patent-mteb/bm25-bm25s"
+FIFTH = range(0, N, 5)
 
 
 def rows_of(root, test="bootstrap"):
@@ -31,9 +32,10 @@ def rows_of(root, test="bootstrap"):
 
 
 def write(root, scores, task=HEADLINE):
-    """One result for each model, with all its queries IN and every second one OUT."""
+    """One result for each model, with all its queries but every fifth IN and every second one OUT."""
     for model, values in scores.items():
-        parts = {"in": list(values), "out": [value if at % 2 else None for at, value in enumerate(values)]}
+        parts = {"in": [None if at in FIFTH else value for at, value in enumerate(values)]}
+        parts["out"] = [value if at % 2 else None for at, value in enumerate(values)]
         add(model_folder(root, model), task, queries=values, parts=parts)
 
 
@@ -64,10 +66,13 @@ def naive_holm(p):
     return [adjusted[place] for place in range(len(p))]
 
 
-@pytest.mark.parametrize(("job", "half"), [(PRIOR_ART, False), (SAME_FIELD, False), (OTHER_FIELDS, True)])
-def test_group_gap_and_counts_are_those_of_a_naive_computation(world, job, half):
+MEMBERS = {PRIOR_ART: list(range(N)), SAME_FIELD: [at for at in range(N) if at % 5], OTHER_FIELDS: list(range(1, N, 2))}
+
+
+@pytest.mark.parametrize("job", MEMBERS)
+def test_group_gap_and_counts_are_those_of_a_naive_computation(world, job):
     root, scores = world
-    own = {model: values[1::2] if half else values for model, values in scores.items()}
+    own = {model: values[MEMBERS[job]] for model, values in scores.items()}
     row = rows_of(root)[0][job]
     means = {model: values.mean() for model, values in own.items()}
     order = sorted(means, key=means.get, reverse=True)
@@ -89,6 +94,26 @@ def test_group_gap_and_counts_are_those_of_a_naive_computation(world, job, half)
     assert float(row["gap_interval_low"]) == pytest.approx(wanted.low, abs=0.06 * width)
     assert float(row["gap_interval_high"]) == pytest.approx(wanted.high, abs=0.06 * width)
     assert int(row["models"]) == 4
+
+
+def test_a_slice_with_the_scores_of_the_whole_is_no_job_of_its_own(tmp_path):
+    values = list(np.linspace(0, 1, N))
+    add(model_folder(tmp_path, "acme/one"), HEADLINE, queries=values, parts={"in": values})
+    assert list(rows_of(tmp_path)[0]) == [PRIOR_ART]
+
+
+def test_a_task_that_stands_for_no_job_has_its_own_name(tmp_path):
+    add(model_folder(tmp_path, "acme/one"), "PatenTEBEffect2Full", queries=np.linspace(0, 1, N))
+    assert list(rows_of(tmp_path)[0]) == ["PatenTEB: Effect2Full"]
+
+
+def test_a_fusion_or_reranking_with_bm25_is_not_the_baseline(tmp_path):
+    rng = np.random.default_rng(6)
+    for model in (BM25, "fused/rrf-60-bm25-bm25s+x", "reranked/10-bm25-bm25s+x", "candidates/100-bm25-bm25s"):
+        add(model_folder(tmp_path, model), HEADLINE, queries=0.5 * rng.random(N) + 0.3 * (model != BM25))
+    collected = collect(tmp_path)
+    (source,) = collected.data_sources.values()
+    assert [job.baseline for job in jobs.jobs(source, statistics(collected))] == [BM25]
 
 
 def test_where_bm25_is_the_best_the_gap_is_that_of_the_best_other_model(tmp_path):

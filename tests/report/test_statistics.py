@@ -90,10 +90,12 @@ def test_the_baseline_must_be_clear(tmp_path):
     collected = collect(tmp_path)
     with pytest.raises(ReportError, match=r"acme/small @r1; acme/small @r2"):
         statistics(collected, "acme/small")
-    with pytest.raises(ReportError, match="no results of a model 'unknown' to compare with; there are"):
+    with pytest.raises(ReportError, match="no results of a model 'unknown'; there are"):
         statistics(collected, "unknown")
-    with pytest.raises(ReportError, match=r"'acme/smal' to compare with \(did you mean 'acme/small'"):
-        statistics(collected, "acme/smal")
+    with pytest.raises(ReportError, match=r"'acme/smaal' \(did you mean 'acme/small'"):
+        statistics(collected, "acme/smaal")
+    with pytest.raises(ReportError, match=r"'small' may be any of these: acme/small @r1; acme/small @r2"):
+        statistics(collected, "small")
     assert statistics(collected, "acme/small @r2").baseline == "acme/small @r2"
 
 
