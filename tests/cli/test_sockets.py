@@ -49,6 +49,7 @@ ON_DATA = [
     "contamination --write leak-index",
     "report results --html site",
     "report results --html site --anonymous",
+    "compare --results results",
     "publish board results board",
     "publish anonymous results without",
     "publish beir OwnCitationRetrieval beir",

@@ -83,7 +83,7 @@ def test_the_terminal_shows_the_queries_that_differ_most_and_what_was_found(resu
     differing = compare(root, "bm25", "worse").differing
     assert [one.scores[0] - one.scores[1] for one in differing] == pytest.approx(sorted(gaps, reverse=True)[:3])
     assert differing[0].found[0][:2] == [(f"d{int(np.argmax(gaps))}-0", False), (f"d{int(np.argmax(gaps))}-1", True)]
-    assert "BM25 is better than worse" in said and "A million patents cost BM25: not measured" in said
+    assert "BM25 is better than worse" in said and "A million patents cost BM25: " in said
     assert cli.main(["compare", "--results", str(root), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)["result"]
     assert len(document["pairs"]) == 3 and document["differing"] == []
