@@ -109,6 +109,7 @@ Memory = Annotated[
     ),
 ]
 Order = Literal["score", "rank", "-score"]
+SetOrder = Literal["score", "rank", "-score", "none"]
 ORDER = Parameter(
     allow_leading_hyphen=True,
     help=(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,6 +26,7 @@ from patent_mteb.cli.options import (
     Order,
     Precision,
     Results,
+    SetOrder,
     StoredModel,
     Tasks,
     WithData,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from patent_mteb.experiments.sweep import Matrix
+    from patent_mteb.search.stored import StoredRun
 
 _FUSION = Group("Fusion", help="Without these options, reciprocal rank fusion with k = 60.", sort_key=1)
 
@@ -90,7 +93,11 @@ def candidates(
     return 1 if any(one.reason for one in done) else 0
 
 
-@command("runs score", "patent-mteb runs score vendor.run -t PatentDAPFAMTACToTACRetrieval --name 'Vendor 3.1'")
+@command(
+    "runs score",
+    "patent-mteb runs score vendor.run -t PatentDAPFAMTACToTACRetrieval --name 'Vendor 3.1'",
+    "patent-mteb runs score hits.xlsx -t PatentDAPFAMTACToTACRetrieval --order none --against bm25.run",
+)
 def score(
     run: Path,
     /,
@@ -101,24 +108,37 @@ def score(
     drop_unknown: bool = False,
     seconds: Annotated[float | None, AMOUNT, Parameter(metavar="S")] = None,
     cost: Annotated[float | None, AMOUNT, Parameter(metavar="C")] = None,
-    order: Annotated[Order | None, ORDER] = None,
+    order: Annotated[
+        SetOrder | None, ORDER, Parameter(help=f"{ORDER.help} none: a set, such as the hits of a Boolean search.")
+    ] = None,
+    against: Annotated[tuple[Path, ...], SEVERAL, Parameter(metavar="RUN...")] = (),
     out: Results = Path("results"),
     session: WithData = WITH_DATA,
 ) -> int:
-    """Score the ranking of any system (a TREC run of a search product, an agent, a pipeline) like a model's.
+    """Score the ranking or the hit list of any system (a search product, an agent, a pipeline) like a model's.
 
     Args:
-        run: TREC run: query Q0 document rank score tag.
+        run: TREC run (query Q0 document rank score tag), or a table (CSV, TSV, XLSX) with columns of the query, the
+            document, its rank or score. Patent numbers may have any spelling.
         task: Task that was searched: its corpus, judgements and hidden documents count.
         name: Name of the system, stored as run/NAME; without it the name of the file.
         drop_unknown: Drop and count documents that are not in the task's corpus.
         seconds: Seconds that the system took for all queries of the run together.
         cost: Cost of all queries together, in any currency.
+        against: With --order none: rankings of the same task to compare with the sets, or folders of 'run --save-runs'.
     """
     from patent_mteb.experiments.evaluate import retrieval_task
     from patent_mteb.experiments.run import run as run_task
     from patent_mteb.search.stored import StoredRun
 
+    if order == "none":
+        if (seconds, cost) != (None, None):
+            problem = "--seconds and --cost are stored with the result of a ranking, and a set has none"
+            raise DataError(problem, remedy="leave them out")
+        read = partial(StoredRun, allow_missing=allow_missing, drop_unknown=drop_unknown)
+        return _score_sets(read(run, name, order="none"), task, against, read)
+    if against:
+        raise DataError("--against compares sets", remedy="add --order none, or compare runs with 'patent-mteb report'")
     effort = {name: value for name, value in (("seconds", seconds), ("cost", cost)) if value is not None}
     system = StoredRun(run, name, allow_missing=allow_missing, drop_unknown=drop_unknown, effort=effort, order=order)
     # effort is not part of an identity: an existing result may state another
@@ -126,6 +146,52 @@ def score(
     show(report, out)
     common.say_content(common.RUNS)
     return report.exit_status
+
+
+def _score_sets(hits: StoredRun, task: str, against: Sequence[Path], read: Callable[..., StoredRun]) -> int:
+    """Print a set of each query next to rankings that are cut at its size."""
+    from dataclasses import asdict
+
+    from patent_mteb.experiments.evaluate import retrieval_task
+    from patent_mteb.experiments.sets import compare_sets, saved_runs
+    from patent_mteb.metrics.significance import MARK, p_text
+
+    rankings = [read(one, name) for one, name in saved_runs(against, task)]
+    sets, ranked = compare_sets(hits, rankings, retrieval_task(task))
+    common.result({"sets": asdict(sets), "rankings": [asdict(one) for one in ranked]})
+
+    def text(score: Any, digits: int = 4) -> str:
+        return f"{score.value:.{digits}f} [{score.low:.{digits}f}, {score.high:.{digits}f}]"
+
+    columns = (
+        "system",
+        "recall",
+        "precision",
+        "F1",
+        "recall: difference",
+        "p",
+        "depth of equal recall",
+        "fewer",
+        "more",
+    )
+    rows: list[tuple[str, ...]] = [(sets.name, *map(text, (sets.recall, sets.precision, sets.f1)), *[""] * 5)]
+    for one in ranked:
+        depth = f"not within {one.longest}" if one.depth.value == float("inf") else text(one.depth, 0)
+        scores = map(text, (one.recall, one.precision, one.f1, one.difference))
+        rows.append((one.name, *scores, p_text(one.p), depth, str(one.fewer), str(one.more)))
+    common.show(columns if ranked else columns[:4], [row[: 9 if ranked else 4] for row in rows])
+    mark = f" {MARK} {sets.small}: too few to compare" if sets.small else ""
+    common.say(f"{sets.queries} queries, {sets.size:.1f} documents in a set, {sets.empty} sets are empty.{mark}")
+    if ranked:
+        common.say(
+            "Rankings are cut at the size of each set. Depth: documents a query at which the mean recall of the ranking"
+            " reaches that of the sets. fewer, more: queries for which the ranking needs fewer or more documents than"
+            " the set has to find as many relevant ones. In brackets: 95% intervals."
+        )
+    for one in ranked:
+        if one.short:
+            common.warn(f"{one.name}: for {one.short} queries the ranking has fewer documents than the set")
+    return 0
 
 
 @command("runs fuse", "patent-mteb runs fuse bm25.run dense.run -t PatentDAPFAMTACToTACRetrieval --grid")

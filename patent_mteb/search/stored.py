@@ -1,4 +1,4 @@
-"""Stored rankings as search systems: a TREC file alone, and several fused (DAPFAM's Tables 12 to 16).
+"""Stored rankings as search systems: one file (TREC or a table), and several fused (DAPFAM's Tables 12 to 16).
 
 With more than two runs, reciprocal rank fusion sums over all of them (DAPFAM eq. 7), and interpolation has a weight for
 each.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import DataError
 from patent_mteb.identity import compose_meta, count, number
+from patent_mteb.patents.numbers import read_number
 from patent_mteb.search import fusion, trec
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.run import Run, TopK
@@ -81,13 +82,15 @@ def fuse_all(runs: Sequence[Run], setting: AnyFusion, top_k: int = 1000) -> Run:
 
 
 class StoredRun(ArraySearch):
-    """The ranking in a TREC file as a search system, identified by its content.
+    """The ranking in a file as a search system, identified by its content.
 
+    Queries and documents are ids of the task, or patent numbers in any spelling, which the parser of the import reads.
     Queries without a ranking and documents outside the corpus are refused, because an incomplete file, or one of
     another corpus, looks the same. ``allow_missing`` scores such queries as 0; ``drop_unknown`` drops such documents
     and counts them. ``effort`` is what the system took for all queries, as stated by its owner, and is saved with the
     result; a side file (:mod:`patent_mteb.search.trec`) states it for each query. ``order``
-    (:func:`~patent_mteb.search.trec.read_run`) is part of the identity.
+    (:func:`~patent_mteb.search.trec.read_run`) is part of the identity. A set (``none``) cannot be scored as a ranking;
+    :meth:`found` returns it.
     """
 
     hides = True
@@ -113,8 +116,9 @@ class StoredRun(ArraySearch):
         self.allow_missing, self.drop_unknown = allow_missing, drop_unknown
         self._results = trec.read_run(path, order=order)
         if not self._results:
-            remedy = "name a run in TREC form: query Q0 document rank score tag"
+            remedy = "name a TREC run (query Q0 document rank score tag), or a table with these columns"
             raise DataError("it has no ranking", path=path, remedy=remedy)
+        self.order = order
         self._read: tuple[Any, Run] | None = None
         called = re.sub(r"[^A-Za-z0-9._-]+", "-", name or path.stem).strip("-.") or "run"
         settings = {"missing": "nothing found"} if allow_missing else {}
@@ -125,6 +129,13 @@ class StoredRun(ArraySearch):
         self.mteb_model_meta = ModelMeta.create_empty(overwrites={**about, "revision": revision})
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
+        if self.order == "none":
+            remedy = "compare it as a set: patent-mteb runs score --order none"
+            raise DataError("a set of documents has no ranking", path=self.path, remedy=remedy)
+        return self.found(queries, context).top(top_k)
+
+    def found(self, queries: Dataset, context: SearchContext) -> Run:
+        """All documents that queries may see."""
         found = self._rankings(queries["id"][:])
         seen = found.without(context.hidden)
         self._warn_of_removed(found, seen, "hidden from their query (its own family)")
@@ -133,8 +144,8 @@ class StoredRun(ArraySearch):
             self._warn_of_removed(found, seen, "that were not public before the priority date of their query")
         if self._efforts:
             each = trec.efforts_of(self._efforts, seen.query_ids, trec.side_file(self.path))
-            return replace(seen, effort=trec.total_effort(each), efforts=each).top(top_k)
-        return replace(seen, effort=self.effort).top(top_k)
+            return replace(seen, effort=trec.total_effort(each), efforts=each)
+        return replace(seen, effort=self.effort)
 
     def _warn_of_removed(self, before: Run, after: Run, which: str) -> None:
         if removed := int((before.docs >= 0).sum() - (after.docs >= 0).sum()):
@@ -148,12 +159,38 @@ class StoredRun(ArraySearch):
     def _rankings(self, query_ids: list[str]) -> Run:
         """Rankings of the queries with hidden documents; computed once for both rankings."""
         if self._read is None or self._read[0] != (query_ids, self.doc_ids):
-            self._check(query_ids)
-            self._read = (query_ids, self.doc_ids), Run.from_dict(self._known(query_ids), query_ids, self.doc_ids)
+            results = self._of_queries(query_ids)
+            self._check(query_ids, results)
+            known = self._known({query: results.get(query, {}) for query in query_ids})
+            self._read = (query_ids, self.doc_ids), Run.from_dict(known, query_ids, self.doc_ids)
         return self._read[1]
 
-    def _check(self, query_ids: Sequence[str]) -> None:
-        missing = [query for query in query_ids if query not in self._results]
+    def _of_queries(self, query_ids: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
+        """The rankings by the ids of the queries. A file without queries is of its name's, or of the only one."""
+        names = ids_of((name or self.path.stem for name in self._results), query_ids)
+        if "" in self._results and len(query_ids) == 1:
+            names[self.path.stem] = query_ids[0]
+        self._say(names, "queries")
+        results: dict[str, Mapping[str, float]] = {}
+        for name, found in self._results.items():
+            query = names.get(name or self.path.stem, name)
+            if query in results:
+                remedy = "keep one of the two"
+                raise DataError(f"query '{query}' has a second ranking, as '{name}'", path=self.path, remedy=remedy)
+            results[query] = found
+        return results
+
+    def _say(self, names: Mapping[str, str], what: str) -> None:
+        if names:
+            name, its = next(iter(names.items()))
+            message = "%s: %d names of %s are read by their patent numbers, such as '%s' as %s"
+            logger.warning(message, self.path, len(names), what, name, its)
+
+    def _check(self, query_ids: Sequence[str], results: Mapping[str, Mapping[str, float]]) -> None:
+        if "" in results:
+            remedy = "name the queries in a column, or save the list as a file with the name of its query"
+            raise DataError("no column names the queries", path=self.path, remedy=remedy)
+        missing = [query for query in query_ids if query not in results]
         if len(missing) == len(query_ids):
             problem = f"it has none of the {len(missing)} queries of the task, such as '{missing[0]}'"
             raise DataError(problem, path=self.path, remedy="name the task that was searched")
@@ -162,17 +199,25 @@ class StoredRun(ArraySearch):
             remedy = "write the run again, or count them as not found with --allow-missing"
             raise DataError(f"{count}, the first is '{missing[0]}'", path=self.path, remedy=remedy)
         seen = set(query_ids)
-        if further := [query for query in self._results if query not in seen]:
+        if further := [query for query in results if query not in seen]:
             message = "%s: %d queries are not the task's and do not count, the first is %s"
             logger.warning(message, self.path, len(further), further[0])
 
-    def _known(self, query_ids: Sequence[str]) -> dict[str, dict[str, float]]:
-        """Rankings of the queries, restricted to the corpus."""
+    def _known(self, rankings: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+        """Rankings by the ids of documents, restricted to the corpus."""
         known = set(self.doc_ids)
-        rankings = {query: self._results.get(query, {}) for query in query_ids}
+        if names := ids_of((key for found in rankings.values() for key in found), self.doc_ids):
+            self._say(names, "documents")
+            named = {query: _renamed(found, names) for query, found in rankings.items()}
+            repeated = sum(map(len, rankings.values())) - sum(map(len, named.values()))
+            if repeated:
+                logger.warning(
+                    "%s: %d documents are there twice, in two spellings; the better place counts", self.path, repeated
+                )
+            rankings = named
         strange = [(query, key) for query, found in rankings.items() for key in found if key not in known]
         if not strange:
-            return rankings
+            return {query: dict(found) for query, found in rankings.items()}
         if not self.drop_unknown:
             query, document = strange[0]
             problem = f"query '{query}' found document '{document}', which is not in the corpus of the task"
@@ -180,6 +225,38 @@ class StoredRun(ArraySearch):
             raise DataError(f"{problem} ({len(strange)} such places)", path=self.path, remedy=remedy)
         logger.warning("%s: %d places with documents that are not in the corpus are dropped", self.path, len(strange))
         return {query: {key: found[key] for key in found if key in known} for query, found in rankings.items()}
+
+
+def ids_of(names: Iterable[str], ids: Sequence[str]) -> dict[str, str]:
+    """Return the ids of the publications that names mean: names that are ids themselves are not in the result.
+
+    A name with a kind code is the id of the same publication, or the only id without one; a name without a kind code is
+    the only id of its number. A name that may be of two ids is none.
+    """
+    read = {name: its for name in set(names).difference(ids) if (its := read_number(name))}
+    if not read:
+        return {}
+    whole: dict[str, str] = {}
+    by_key: dict[str, list[tuple[str, str]]] = {}
+    for one in ids:
+        if found := read_number(one):
+            whole[found.docdb] = one
+            by_key.setdefault(found.key, []).append((one, found.kind))
+    result = {}
+    for name in sorted(read):
+        same = by_key.get(read[name].key, [])
+        alike = [one for one, kind in same if not (kind and read[name].kind)]
+        if one := whole.get(read[name].docdb) or (alike[0] if len(alike) == 1 else ""):
+            result[name] = one
+    return result
+
+
+def _renamed(found: Mapping[str, float], names: Mapping[str, str]) -> dict[str, float]:
+    best: dict[str, float] = {}
+    for name, score in found.items():
+        one = names.get(name, name)
+        best[one] = max(score, best.get(one, score))
+    return best
 
 
 class FusedRuns(ArraySearch):

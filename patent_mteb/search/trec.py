@@ -1,6 +1,7 @@
-"""TREC files: runs and qrels, and what each query of a run took.
+"""Runs and qrels, and what each query of a run took.
 
-A run has the columns ``query Q0 document rank score tag``, with ranks from 1; qrels have ``query 0 document gain``.
+A run may be any table (:mod:`patent_mteb.readers.rankings`) or a TREC file, with the columns ``query Q0 document rank
+score tag`` and ranks from 1; qrels have ``query 0 document gain``.
 
 Next to a run ``<run>.run``, the lines of ``<run>.effort.jsonl`` have ``query`` (its id), one or more of the
 :data:`AMOUNTS`, the same in all lines, and as an option ``trace``: a list of the steps of the system, in any form.
@@ -13,20 +14,21 @@ import logging
 import math
 import sys
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, did_you_mean
 from patent_mteb.files import json_lines, replacing, text_lines, write_jsonl
+from patent_mteb.readers.rankings import Entry, is_table, read_entries
+from patent_mteb.readers.rankings import Order as Order  # that of all readers of runs
 
 logger = logging.getLogger(__name__)
-Order = Literal["score", "rank", "-score"]
 Results = Mapping[str, Mapping[str, float]]
 _FORBIDDEN = frozenset(" \t\n\r\v\f\0\ufeff")  # white space of ASCII, and a mark that is lost at the start of a file
 _CONTRADICTING = 0.01
@@ -63,7 +65,7 @@ def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str)
 
 
 def read_run(path: Path, first: int | None = None, *, order: Order | None = None) -> dict[str, dict[str, float]]:
-    """Read a run, whose scores are compared in double precision.
+    """Read a run, whose scores are compared in double precision. With the order ``none`` it is a set of documents.
 
     Where single precision (:class:`~patent_mteb.search.run.Run`, mteb, trec_eval) would lose the order of scores, they
     are multiplied by a power of two, and those that are still too close are separated by the smallest steps.
@@ -71,24 +73,25 @@ def read_run(path: Path, first: int | None = None, *, order: Order | None = None
     results: dict[str, dict[str, float]] = {}
     places: dict[str, array[int]] = {}  # rank and row of each line of a query
     last = ""
-    for number, line in text_lines(path):
-        if not line.strip():
-            continue
+    table = is_table(path)
+    entries, order = read_entries(path, order) if table else (_lines(path), order)
+    repeated = 0
+    for number, query, document, written, text in entries:
         refused = partial(DataError, path=path, row=number)
-        fields = columns(line)
-        if len(fields) != 6:
-            raise refused(f"{len(fields)} columns instead of 6", remedy="write: query Q0 document rank score tag")
-        query, _, document, written, text, _ = fields
+        if not document or order == "none":
+            repeated += bool(document) and document in results.setdefault(query, {})
+            results.setdefault(query, {}).update({document: 0.0} if document else {})
+            continue
         try:
             score = float(text)
         except ValueError:
             score = math.nan
-        if not math.isfinite(score):
+        if not math.isfinite(score) and not (table and order == "rank"):
             raise refused(f"the score {text!r} is not a finite number", remedy="correct the score")
         rank = int(written) if written.isdecimal() and len(written) < _DIGITS else -1
         if order == "rank" and rank < 0:
             raise refused(f"the rank {written!r} is not a whole number", remedy="correct it, or use the scores")
-        if query != last and query in results and places[query][-2] >= rank:
+        if not table and query != last and query in results and places[query][-2] >= rank:
             remedy = "keep one of the two, or sort the lines by query"
             raise refused(f"query '{query}' has a second ranking", remedy=remedy)
         last = query
@@ -97,13 +100,28 @@ def read_run(path: Path, first: int | None = None, *, order: Order | None = None
         if first is None or len(results[query]) < first:
             results[query][document] = score
             places.setdefault(query, array("q")).extend((rank, number))
-    if order is None:
+    if repeated:
+        logger.warning("%s: %d rows repeat a document of their query and do not count", path, repeated)
+    if not order:
         _refuse_two_orders(path, results, places)
     elif order == "rank":
-        results = {query: _by_rank(path, query, found, places[query]) for query, found in results.items()}
+        results = {query: _by_rank(path, query, found, places.get(query, ())) for query, found in results.items()}
     elif order == "-score":
         results = {query: {document: -score for document, score in found.items()} for query, found in results.items()}
     return _in_single_precision(results)
+
+
+def _lines(path: Path) -> Iterator[Entry]:
+    """Yield the lines of a TREC file."""
+    for number, line in text_lines(path):
+        if not line.strip():
+            continue
+        fields = columns(line)
+        if len(fields) != 6:
+            remedy = "write: query Q0 document rank score tag"
+            raise DataError(f"{len(fields)} columns instead of 6", path=path, row=number, remedy=remedy)
+        query, _, document, written, text, _ = fields
+        yield Entry(number, query, document, written, text)
 
 
 def _by_rank(path: Path, query: str, found: Mapping[str, float], places: Sequence[int]) -> dict[str, float]:
@@ -123,6 +141,8 @@ def _refuse_two_orders(path: Path, results: Results, places: Mapping[str, Sequen
     pairs = opposite = tied = 0
     place = ("", sys.maxsize)
     for query, found in results.items():
+        if not found:
+            continue
         ranks, rows = np.array(places[query], np.int64).reshape(-1, 2).T
         by_rank = np.argsort(ranks, kind="stable")
         documents, scores = list(found), np.fromiter(found.values(), np.float64, len(found))[by_rank]
@@ -152,7 +172,7 @@ def _refuse_two_orders(path: Path, results: Results, places: Mapping[str, Sequen
 
 def _in_single_precision(results: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
     """Scores that keep their order in single precision, changed where needed."""
-    doubles = {query: np.fromiter(found.values(), np.float64, len(found)) for query, found in results.items()}
+    doubles = {query: np.fromiter(found.values(), np.float64, len(found)) for query, found in results.items() if found}
     if not (lost := [query for query, scores in doubles.items() if not _keeps_order(scores)]):
         return results
     greatest, exponent = max(float(np.abs(scores).max()) for scores in doubles.values()), 0

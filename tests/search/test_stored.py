@@ -13,7 +13,7 @@ from search_calls import context_of, corpus_of, run_of
 from patent_mteb.errors import DataError
 from patent_mteb.search.fusion import RRF, Linear
 from patent_mteb.search.run import Run, ranked_ids
-from patent_mteb.search.stored import FusedRuns, StoredRun, Weighted, fuse_all
+from patent_mteb.search.stored import FusedRuns, StoredRun, Weighted, fuse_all, ids_of
 
 DOCS = ranked_ids(f"d{i}" for i in range(30))
 QUERIES = {f"q{i}": "text" for i in range(6)}
@@ -178,3 +178,23 @@ def test_a_run_is_read_once_for_all_settings(tmp_path, monkeypatch):
         model.ensure_indexed(corpus, context_of())
         model.rank(queries, 10, context_of())
     assert len(made) == 2
+
+
+IDS = ["EP3000000A1", "EP3000000B1", "US9000000B2", "WO2010123456"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("EP 3000000 A1", "EP3000000A1"),
+        ("US 9,000,000 B2", "US9000000B2"),
+        ("US9000000", "US9000000B2"),
+        ("WO 2010/123456 A1", "WO2010123456"),
+        ("EP3000000", ""),  # of two publications
+        ("EP3000000B2", ""),
+        ("US9000000A1", ""),  # another kind is another publication
+        ("d17", ""),
+    ],
+)
+def test_a_patent_number_in_any_spelling_is_the_id_of_its_publication(name, expected):
+    assert ids_of([name, "US9000000B2"], IDS) == ({name: expected} if expected else {})
