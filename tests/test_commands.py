@@ -36,6 +36,7 @@ _REMOVAL = "needs an earlier import of the same list: tests/readers/test_removal
 _PANORAMA = "needs PANORAMA; tests/experiments/test_label_audit.py reads its real sample"
 _EUROPE = "needs files of the EPO; tests/experiments/test_editions_ep.py goes the way on real ones"
 _SCORED = "tests/cli/test_score.py runs it"
+_SETS = "tests/experiments/test_sets.py compares such a workbook"
 _INCLUDED = "tests/cli/test_include.py runs it, in a process that ends with its benchmark"
 _PUBLISHED_MODEL = "tests/training/test_options.py runs it on a checkpoint"
 _TABLES = "tests/data/test_paper_tables.py runs tables on a loopback hub"
@@ -89,6 +90,9 @@ NOT_RUN = {
     'patent-mteb runs score vendor.run -t PatentDAPFAMTACToTACRetrieval --name "Vendor 3.1" --seconds 5400 --cost 12.50': (
         _SCORED
     ),
+    "patent-mteb runs score hits.xlsx -t PatentDAPFAMTACToTACRetrieval --order none --against runs": _SETS,
+    "patent-mteb runs score hits.xlsx -t PatentDAPFAMTACToTACRetrieval --order none --against bm25.run": _SETS,
+    "patent-mteb runs score hits.xlsx -t PatentCitationRetrieval.sample --order none --against runs": _SETS,
     "patent-mteb runs candidates -t PatentCitationRetrieval -m bm25-dapfam --top 1000 --out candidates": _RERANKED,
     "patent-mteb run -t PatentCitationRetrieval -m CROSS_ENCODER --candidates candidates --rerank-depth 100": _RERANKED,
     "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint http://localhost:8000/v1 --candidates candidates --rerank-depth 20": (

@@ -104,14 +104,12 @@ def read_entries(path: Path, order: Order | None) -> tuple[Iterator[Entry], Orde
     columns = _columns(path, sheet)
     score = columns.get("score") or columns.get("distance")
     if order is None and "distance" in columns:
-        remedy = "say what is best: --order -score (small), --order score (great)"
+        remedy = "state which are best: --order -score (small), --order score (great)"
         raise DataError(f"small or great values of '{columns['distance']}' may be best", path=path, remedy=remedy)
     if order in ("score", "-score") and not score:
         raise DataError("no column has scores", path=path, remedy=f"{_NAMES}, or use --order rank")
     if order is None and not score and "rank" not in columns:
-        remedy = (
-            "say what the rows are: --order none (a set), --order rank (best first); or name a column score or rank"
-        )
+        remedy = "state the order of the rows: --order none (a set), --order rank (best first); or name a column score or rank"
         raise DataError("the documents have neither a score nor a rank", path=path, remedy=remedy)
     if order is None and bool(score) != ("rank" in columns):
         order = "score" if score else "rank"
