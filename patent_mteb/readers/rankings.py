@@ -109,7 +109,7 @@ def read_entries(path: Path, order: Order | None) -> tuple[Iterator[Entry], Orde
     if order in ("score", "-score") and not score:
         raise DataError("no column has scores", path=path, remedy=f"{_NAMES}, or use --order rank")
     if order is None and not score and "rank" not in columns:
-        remedy = "state the order of the rows: --order none (a set), --order rank (best first); or name a column score or rank"
+        remedy = "state the order of the rows: --order none (a set), --order rank (best first); or name a column score"
         raise DataError("the documents have neither a score nor a rank", path=path, remedy=remedy)
     if order is None and bool(score) != ("rank" in columns):
         order = "score" if score else "rank"
