@@ -15,8 +15,8 @@ counts are multinomial. A row whose Poisson counts alone exceed n is drawn again
 :meth:`Bootstrap.paper_p` is the one-sided test of WIPO-AT (section 3.7). Its side is that of the model with the higher
 mean, so two equal models have p < 0.05 in 10% of cases.
 
-Scores on fewer than 50 queries, 30 test rows or 2 classes are too small (:func:`too_small`). Tables show them with a
-mark and their interval, never rank them first or second, and exclude them from means.
+Scores on fewer than 50 queries, 30 test rows, 12 effective test rows or 2 classes are too small (:func:`too_small`).
+Tables show them with a mark and their interval, never rank them first or second, and exclude them from means.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _KEPT = 1 << 24  # draws that are kept for the next task, at most: of 1,677 quer
 _REFINE = 255
 _ROUNDING = 1e-6  # relative, of differences in single precision
 _EQUAL = 1e-9  # relative; scores of a query are sums of up to 1,000 gains, which double precision knows to 1e-13
-_FEW = 10  # scores above zero; with fewer, resamples alone cover less than 94% (benchmarks/calibration.py)
+_FEW = 20  # scores above zero; with fewer, resamples alone may cover less than 94% (benchmarks/calibration.py)
 
 
 @lru_cache(maxsize=1)
@@ -145,8 +145,9 @@ class Bootstrap(Compared):
         """[m, 2]: the BCa interval of each model's mean (Efron 1987, sections 4 and 6).
 
         The percentiles follow the skewness of the scores, and the share of the resamples below the observed mean.
-        Resamples of few scores above zero know too little of the queries that were not drawn. The upper end is then at
-        least that of the share of such scores (Clopper and Pearson 1934), times their mean.
+        Resamples of few scores above zero know too little of the queries that are not there. The upper end is then at
+        least that of the share of such scores (Clopper and Pearson 1934), times the mean of them and of one more, which
+        is 1. Scores of other measures than those from 0 to 1 are left as they are.
         """
         gaps = (self.scores - self.scores.mean(axis=0)) / self._largest
         squares = (gaps**2).sum(axis=0)
@@ -160,10 +161,11 @@ class Bootstrap(Compared):
             shifted = bias + ends
             limits = np.quantile(deviations, ndtr(bias + shifted / (1 - skewed * shifted)))
             found.append(observed + limits * self._largest)
-        n, above = len(self.scores), (self.scores > 0).sum(axis=0)
-        few = (above < _FEW) & (self.scores >= 0).all(axis=0)
-        mean_above = np.where(above > 0, self.means * n / np.maximum(above, 1), 1.0)
-        highest = betaincinv(above + 1.0, np.maximum(n - above, 1), (1 + level) / 2) * mean_above
+        n, rounding = len(self.scores), _EQUAL * self._largest
+        above = (self.scores > rounding).sum(axis=0)
+        few = (above < _FEW) & ((self.scores >= -rounding) & (self.scores <= 1 + rounding)).all(axis=0)
+        share = betaincinv(above + 1.0, np.maximum(n - above, 1), (1 + level) / 2)
+        highest = share * (self.means * n + 1) / (above + 1)
         limits = np.array(found)
         limits[few, 1] = np.maximum(limits[few, 1], highest[few])
         return limits
@@ -535,6 +537,7 @@ _LEAST = {
     "n_query_groups": ("family of queries", "families of queries", 50),  # or applications, whose claims are queries
     "n_test": ("test row", "test rows", 30),
     "n_pairs": ("test row", "test rows", 30),
+    "n_effective": ("effective test row", "effective test rows", 12),  # patent_mteb.protocols.effective_rows
     "n_classes": ("class", "classes", 2),
 }
 """Minimum of each count of a result, and its words for one and for several."""

@@ -1,10 +1,13 @@
 """Evaluation protocols for frozen embeddings: probes, neighbours, clustering, zero-shot scoring, and their intervals.
 
-Intervals are by bootstrap over the test documents; the papers state none. Test documents are resampled
-:data:`RESAMPLES` times with seed 42; nothing is fitted again. The limits are the 2.5 and 97.5 percentiles, shifted so
-that the mean of the resamples is the observed score, and clipped to the range of the score. The shift removes a bias of
-resampling: repeated documents make clusters look purer, and a resample without documents of a rare label scores 0 for
-it.
+Intervals are over the test documents; the papers state none. Nothing is fitted again: the predictions, or the clusters,
+are those of these documents. An interval is for the score that test sets of as many documents have on average.
+Macro F1 and V-measure depend on that number: a class without a test document has F1 0, and clusters of few documents
+are pure by chance.
+
+The standard error is the jackknife's, which is not too small on average (Efron and Stein 1981). Where few documents
+decide a score, as with rare classes, resamples vary too little: a document that occurs once is either drawn or not, and
+those that do not occur are never drawn (``benchmarks/calibration.py``).
 
 Labels of n documents over L classes are a boolean matrix [n, L], made by :func:`multi_hot`. The package does not import
 mteb, and torch only where needed.
@@ -12,13 +15,12 @@ mteb, and torch only where needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-
-from patent_mteb.metrics.significance import SEED, counts
+from scipy.special import stdtrit, xlogy
 
 Labels = NDArray[np.bool_]
 Split = tuple[ArrayLike, ArrayLike]
@@ -65,11 +67,11 @@ def precision_at(true: Labels, scores: ArrayLike, k: int) -> NDArray[np.float64]
     return np.asarray(hits / k, dtype=np.float64)
 
 
-RESAMPLES = 1_000
-TAIL = 2.5
+_TAIL = 0.025
+_NORMAL = 1.959964  # the normal quantile of 1 - _TAIL
 _CONSTANT = 1e-12  # standard deviation up to which values count as constant
 Interval = tuple[float, float]
-Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Floats = NDArray[np.float64]
 
 
 def limits(name: str, interval: Interval) -> dict[str, float]:
@@ -77,64 +79,98 @@ def limits(name: str, interval: Interval) -> dict[str, float]:
     return {f"{name}_low": interval[0], f"{name}_high": interval[1]}
 
 
-def macro_f1_interval(true: ArrayLike, predicted: ArrayLike, **drawing: int) -> Interval:
+def effective_rows(of_classes: ArrayLike) -> float:
+    """The test rows that decide a mean over classes, from the number of rows of each class.
+
+    A class of c rows contributes a variance in proportion to 1 / c, and each of its rows 1 / c of that. The result is
+    the number of equal contributions whose sum is as uncertain: all rows if classes are equally frequent, and few if a
+    few rare classes decide. A class without a row counts as one with one row: other test sets may have it.
+    """
+    rare = 1 / np.maximum(np.asarray(of_classes, dtype=np.float64), 1)
+    return float(rare.sum() ** 2 / (rare**3).sum())
+
+
+def macro_f1_interval(true: ArrayLike, predicted: ArrayLike) -> Interval:
     gold = label_matrix(true, rows=len(np.asarray(true)), name="true labels")
     guessed = label_matrix(predicted, rows=len(gold), name="predicted labels", classes=gold.shape[1])
-    hits, named = (gold & guessed).astype(np.float64), gold.astype(np.float64) + guessed
+    hits, named = np.sum(gold & guessed, axis=0), np.sum(gold, axis=0) + np.sum(guessed, axis=0)
 
-    def macro_f1(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-        tp, total = drawn @ hits, drawn @ named
-        return np.asarray(np.divide(2 * tp, total, out=np.zeros_like(tp), where=total > 0).mean(axis=1))
+    def f1(hits: NDArray[np.int64], named: NDArray[np.int64]) -> Floats:
+        return np.asarray(np.divide(2.0 * hits, named, out=np.zeros(len(named)), where=named > 0))
 
-    return _interval(macro_f1, len(gold), **drawing)
+    whole = f1(hits, named)
+    without_hit, without_miss = f1(hits - 1, named - 2) - whole, f1(hits, named - 1) - whole
+    changed = (gold & guessed) @ without_hit + (gold ^ guessed) @ without_miss
+    return _interval(float(whole.mean()), whole.mean() + changed / len(whole))
 
 
-def v_measure_interval(classes: Sequence[object], assigned: Sequence[int], **drawing: int) -> Interval:
+def v_measure_interval(classes: Sequence[object], assigned: Sequence[int]) -> Interval:
     class_of = np.unique(np.asarray([str(name) for name in classes]), return_inverse=True)[1]
     cluster_of = np.unique(np.asarray(assigned), return_inverse=True)[1]
-    pairs, cell_of = np.unique(np.stack([class_of, cluster_of]), axis=1, return_inverse=True)
-    order, starts = np.argsort(cell_of, kind="stable"), np.r_[0, np.cumsum(np.bincount(cell_of))[:-1]]
-    rows, columns = (sparse.csr_array((np.ones(len(kind)), (np.arange(len(kind)), kind))) for kind in pairs)
+    (rows, columns), sizes = np.unique(np.stack([class_of, cluster_of]), axis=1, return_counts=True)
+    n = float(len(classes))
 
-    def v_measure(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-        cells = np.add.reduceat(drawn[:, order], starts, axis=1) / len(classes)
-        of_classes, of_clusters, together = _entropy(cells @ rows), _entropy(cells @ columns), _entropy(cells)
-        both = of_classes + of_clusters
-        shared = np.maximum(both - together, 0)
-        return np.asarray(np.divide(2 * shared, both, out=np.ones_like(both), where=both > 0))
+    def log_sum(of_groups: NDArray[np.int64]) -> tuple[float, Floats]:
+        """The sum of c log c over the sizes of groups, and this sum where one group has a document less."""
+        c = of_groups.astype(np.float64)
+        whole = xlogy(c, c).sum()
+        return float(whole), whole - xlogy(c, c) + xlogy(c - 1, c - 1)
 
-    return _interval(v_measure, len(classes), **drawing)
+    def v_measure(n: float, of_rows: Any, of_columns: Any, of_cells: Any) -> Any:
+        both = 2 * np.log(n) - (of_rows + of_columns) / n
+        shared = np.log(n) - (of_rows + of_columns - of_cells) / n
+        return np.where(both > _CONSTANT, 2 * np.maximum(shared, 0) / np.maximum(both, _CONSTANT), 1.0)
+
+    in_rows, in_columns = np.bincount(rows, sizes), np.bincount(columns, sizes)
+    (whole_rows, less_rows), (whole_columns, less_columns), (whole, less) = map(log_sum, (in_rows, in_columns, sizes))
+    without = v_measure(max(n - 1, 1), less_rows[rows], less_columns[columns], less)
+    return _interval(float(v_measure(n, whole_rows, whole_columns, whole)), np.repeat(without, sizes))
 
 
-def mean_interval(values: ArrayLike, **drawing: int) -> Interval:
-    """The 95% interval of the mean of a score from 0 to 1 over the test documents."""
-    of_each = np.asarray(values, dtype=np.float64)
-    return _interval(lambda drawn: np.asarray(drawn @ of_each / len(of_each)), len(of_each), **drawing)
+def share_interval(hits: ArrayLike) -> Interval:
+    """The 95% interval of a share of the test documents: P@1 (Wilson 1927)."""
+    of_each = np.asarray(hits, dtype=np.float64)
+    n, share, squared = len(of_each), of_each.mean(), _NORMAL**2
+    centre, half = share + squared / (2 * n), _NORMAL * np.sqrt(share * (1 - share) / n + squared / (4 * n**2))
+    low, high = np.clip(np.array([centre - half, centre + half]) / (1 + squared / n), 0, 1)
+    return float(low), float(high)
 
 
-def pearson_interval(first: ArrayLike, second: ArrayLike, **drawing: int) -> Interval:
-    """The 95% interval of Pearson's correlation over pairs. A resample with a constant variable counts as 0."""
+def pearson_interval(first: ArrayLike, second: ArrayLike) -> Interval:
+    """The 95% interval of Pearson's correlation over pairs, by Fisher's z; a constant variable counts as 0."""
+    if len(np.asarray(first)) < 4:
+        return -1.0, 1.0
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    x, y = x - x.mean(), y - y.mean()
+    x, y, n = x - x.mean(), y - y.mean(), len(x)
 
-    def correlation(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-        shares = drawn / len(x)
-        mean_x, mean_y, mean_xy, mean_xx, mean_yy = (shares @ column for column in (x, y, x * y, x * x, y * y))
+    def z(n: float, sums: Sequence[Floats]) -> Floats:
+        mean_x, mean_y, mean_xy, mean_xx, mean_yy = (np.asarray(total) / n for total in sums)
         spread = np.sqrt(np.maximum(mean_xx - mean_x**2, 0) * np.maximum(mean_yy - mean_y**2, 0))
         shared = mean_xy - mean_x * mean_y
-        return np.asarray(np.divide(shared, spread, out=np.zeros_like(shared), where=spread > _CONSTANT))
+        r = np.divide(shared, spread, out=np.zeros_like(shared), where=spread > _CONSTANT)
+        return np.asarray(np.arctanh(np.clip(r, _CONSTANT - 1, 1 - _CONSTANT)))
 
-    return _interval(correlation, len(x), least=-1.0, **drawing)
+    columns = x, y, x * y, x * x, y * y
+    sums = [column.sum() for column in columns]
+    without = z(max(n - 1, 1), [total - column for total, column in zip(sums, columns, strict=True)])
+    low, high = np.tanh(_interval(float(z(n, sums)), without, -np.inf, np.inf))
+    return float(low), float(high)
 
 
-def _entropy(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1))).sum(axis=1))
+def _interval(observed: float, without: Floats, least: float = 0.0, most: float = 1.0) -> Interval:
+    """The 95% interval of a score from the scores without each of the n documents.
 
-
-def _interval(
-    statistic: Statistic, n: int, resamples: int = RESAMPLES, seed: int = SEED, least: float = 0.0
-) -> Interval:
-    observed = float(statistic(np.ones((1, n)))[0])
-    values = np.concatenate([statistic(drawn.astype(np.float64)) for drawn in counts(n, resamples, seed)])
-    low, high = np.clip(observed + np.percentile(values - values.mean(), [TAIL, 100 - TAIL]), least, 1)
+    The quantile is that of t. Its degrees of freedom are n - 1 if the documents contribute as normal ones do, and fewer
+    if a few decide (Satterthwaite 1946). If none decides, as where all are right, documents of another kind may still
+    be up to 1 - 0.025^(1 / n) of all, and change the score by as much.
+    """
+    n = len(without)
+    parts = (without - without.mean()) ** 2
+    total, uneven = parts.sum(), ((parts - parts.mean()) ** 2).sum()
+    if np.sqrt(total) <= _CONSTANT:
+        half = 1 - _TAIL ** (1 / n)
+    else:
+        freedom = min(2 * total**2 / uneven, n - 1) if uneven > 0 else n - 1
+        half = stdtrit(freedom, 1 - _TAIL) * np.sqrt((n - 1) / n * total)
+    low, high = np.clip([observed - half, observed + half], least, most)
     return float(low), float(high)

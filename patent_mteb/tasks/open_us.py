@@ -43,7 +43,7 @@ INSTRUCTIONS = {
 }
 PARTS = {"Abstract": ("abstract",), "Claims": ("claim",), "Claim": ("claim",)}  # views with one section
 JUDGED_AT = (10, 100)
-CLAIM_SCORING = "claim retrieval 3"  # since version 2 documents of a parent claim are unjudged; 3 is "retrieval 2"
+CLAIM_SCORING = "claim retrieval 4"  # since version 2 documents of a parent claim are unjudged; 4 is "retrieval 3"
 
 
 @dataclass(frozen=True)

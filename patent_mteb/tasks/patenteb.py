@@ -28,7 +28,14 @@ from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
 from patent_mteb.models.prompts import TASK_PROMPTS
-from patent_mteb.protocols import limits, macro_f1_interval, multi_hot, pearson_interval, v_measure_interval
+from patent_mteb.protocols import (
+    effective_rows,
+    limits,
+    macro_f1_interval,
+    multi_hot,
+    pearson_interval,
+    v_measure_interval,
+)
 from patent_mteb.protocols.clustering import minibatch_cluster
 from patent_mteb.protocols.linear_probe import logistic_regression_f1
 from patent_mteb.published import citation
@@ -223,10 +230,11 @@ class Classification(FrozenTask):
 
     The embeddings of two texts are concatenated, [u; v], each encoded with the prompt of its role. If the data have the
     first IPC3 class, ``ipc3_<class>_macro_f1`` is the macro F1 within the class. ``macro_f1_low`` and
-    ``macro_f1_high`` are the 95% interval over test rows (:mod:`patent_mteb.protocols`).
+    ``macro_f1_high`` are the 95% interval over test rows, ``n_effective`` the rows that decide it
+    (:mod:`patent_mteb.protocols`).
     """
 
-    scoring = "classification 1"
+    scoring = "classification 2"  # since version 2 intervals are the jackknife's
     spec: Spec
     ipc3: tuple[str, ...] = ()
 
@@ -277,6 +285,7 @@ class Classification(FrozenTask):
             **limits("macro_f1", macro_f1_interval(*matrices)),
             "n_test": len(true),
             "n_classes": len(set(data.labels["test"])),
+            "n_effective": effective_rows(matrices[0].sum(axis=0)),
             "accuracy": float(accuracy_score(true, predicted)),
             "converged": int(probe.converged),
             **{f"f1_{label}": value for label, value in probe.f1.items()},
@@ -299,7 +308,7 @@ class Paraphrase(PairHooks, PatentTask, AbsTaskSTS):
     ``ipc3_<class>_cosine_pearson`` is the correlation within it.
     """
 
-    scoring = "similarity 1"
+    scoring = "similarity 2"  # since version 2 intervals are the jackknife's
     group = "ipc3"
     spec: Spec
     min_score = 0
@@ -335,7 +344,8 @@ class Paraphrase(PairHooks, PatentTask, AbsTaskSTS):
         found[KEY] = {"predictions": predictions_record(scores["cosine_scores"])}
         of_pairs, cosines = np.array(labels), np.array(scores["cosine_scores"], dtype=float)
         found |= limits("cosine_pearson", pearson_interval(of_pairs, cosines))
-        found |= {"n_test": len(labels), "n_classes": len(set(labels))}
+        sizes = np.unique(of_pairs, return_counts=True)[1]
+        found |= {"n_test": len(labels), "n_classes": len(sizes), "n_effective": effective_rows(sizes)}
         for code in sorted(set(self._groups.tolist()) - {""}):
             rows = self._groups == code
             if of_pairs[rows].std() and cosines[rows].std():
@@ -351,7 +361,7 @@ class Clustering(FrozenTask):
     95% interval over texts.
     """
 
-    scoring = "clustering 1"
+    scoring = "clustering 2"  # since version 2 intervals are the jackknife's
     spec: Spec
 
     def load_split(self) -> LabelledRows:

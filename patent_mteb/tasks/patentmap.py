@@ -41,7 +41,7 @@ from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.models.variants import reads_section_tags, reads_section_tags_in_paper
 from patent_mteb.patents.categories import is_category
-from patent_mteb.protocols import limits, mean_interval, multi_hot, precision_at
+from patent_mteb.protocols import limits, multi_hot, precision_at, share_interval
 from patent_mteb.published import citation
 from patent_mteb.recipes.patentmap import (
     CITED,
@@ -326,7 +326,7 @@ class IPCClassification(FrozenTask):
       not count; ``n_classes``, ``n_train``, ``n_test``.
     """
 
-    scoring = "IPC classification 1"
+    scoring = "IPC classification 2"  # since version 2 its interval is Wilson's
     neighbours = 10
     cutoffs = (1, 3, 5)
 
@@ -377,7 +377,7 @@ class IPCClassification(FrozenTask):
         _, their_scores = self._probes(_PAPER, theirs, their_test, their_rows, PAPER_KS, PAPER_SETTINGS)
         return {
             **scores,
-            **limits("knn_precision_at_1", mean_interval(precision_at(test[1], plain, 1))),
+            **limits("knn_precision_at_1", share_interval(precision_at(test[1], plain, 1))),
             **self._precision("linear", test[1], decisions),
             **their_scores,
             "n_classes": len(data.classes),

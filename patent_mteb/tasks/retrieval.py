@@ -218,7 +218,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     """
 
     scoring: ClassVar[str] = (
-        "retrieval 2"  # since version 2 hidden documents are not judged, -0.0 is a score, intervals are BCa
+        "retrieval 3"  # since version 2 hidden documents are not judged, -0.0 is a score; 3: the intervals of few hits
     )
     slice_measures: ClassVar[tuple[str, ...]] = ("ndcg@10", "ndcg@100", "recall@10", "recall@100", "map@1000", "mrr@10")
     query_section: ClassVar[str] = ""

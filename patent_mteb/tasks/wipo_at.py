@@ -28,7 +28,7 @@ from patent_mteb.errors import LAYOUT, DataError, NotThereError, check_columns
 from patent_mteb.metrics import slices
 from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Texts
-from patent_mteb.protocols import limits, macro_f1_interval, multi_hot, v_measure_interval
+from patent_mteb.protocols import effective_rows, limits, macro_f1_interval, multi_hot, v_measure_interval
 from patent_mteb.protocols.clustering import SEEDS, agreement, cluster, every_label, most_frequent_label, single_label
 from patent_mteb.protocols.knn import knn
 from patent_mteb.protocols.linear_probe import linear_probe
@@ -157,10 +157,11 @@ class LabelClassification(LabelTask):
     validation split (``knn_tuned_k``). ``f1_<label>`` is the F1 of a label. ``n_untrained_labels`` counts labels
     without a training example, whose F1 of 0 is part of the mean; ``n_unconverged_fits`` counts fits above the
     tolerance. Classes are the labels that occur. ``macro_f1_low``, ``macro_f1_high``, ``knn_macro_f1_low`` and
-    ``knn_macro_f1_high`` are 95% intervals over test documents (:mod:`patent_mteb.protocols`).
+    ``knn_macro_f1_high`` are 95% intervals over test documents, ``n_effective`` the documents that decide them
+    (:mod:`patent_mteb.protocols`).
     """
 
-    scoring = "label classification 1"
+    scoring = "label classification 2"  # since version 2 intervals are the jackknife's
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledTexts) -> dict[str, Any]:
         splits = {name: (embeddings[name], multi_hot(data.labels[name], data.classes)) for name in SPLITS}
@@ -212,11 +213,13 @@ class LabelClassification(LabelTask):
 
 def _label_scores(data: LabelledTexts, macro_f1: float, predicted: Any, f1: Mapping[str, float]) -> dict[str, Any]:
     """Return the scores of predicted labels of the test split, with their interval and sizes."""
+    true = multi_hot(data.labels["test"], data.classes)
     return {
         "macro_f1": macro_f1,
-        **limits("macro_f1", macro_f1_interval(multi_hot(data.labels["test"], data.classes), predicted)),
+        **limits("macro_f1", macro_f1_interval(true, predicted)),
         "n_test": len(data.labels["test"]),
         "n_classes": len(set(chain.from_iterable(data.labels["test"]))),
+        "n_effective": effective_rows(true.sum(axis=0)),
         **{f"f1_{label}": value for label, value in f1.items()},
     }
 
@@ -233,7 +236,7 @@ class LabelClustering(LabelTask):
     ``PATENT_MTEB_SILHOUETTE=1`` adds the silhouette.
     """
 
-    scoring = "label clustering 1"
+    scoring = "label clustering 2"  # since version 2 intervals are the jackknife's
 
     def load_split(self) -> LabelledTexts:
         data = super().load_split()

@@ -126,15 +126,30 @@ def test_equal_scores_are_their_own_interval():
 
 
 def test_the_interval_of_few_scores_above_zero_reaches_to_that_of_their_share():
-    """Two hits of .5 among 50: SciPy's exact interval of the share 2/50 ends at .137, and none of 50 at .071."""
+    """Two hits of .5 among 50: SciPy's exact interval of the share 2/50 ends at .137; with a third hit of 1 the mean of
+    hits is 2/3.
+    """
     scores = np.zeros((50, 3))
     scores[:2, 0] = 0.5
     scores[:, 2] = -scores[:, 0]
     share = stats.binomtest(2, 50).proportion_ci(0.95, "exact").high
     (low, high), nothing, below = bootstrap(scores).intervals().tolist()
-    assert low == pytest.approx(0, abs=0.01) and 0.5 * share - 1e-12 <= high < 0.55 * share
+    assert low == pytest.approx(0, abs=0.01) and high == pytest.approx(share * 2 / 3)
     assert nothing == pytest.approx([0, stats.binomtest(0, 50).proportion_ci(0.95, "exact").high])
     assert below[1] <= 0
+    families = by_group(scores[:, :1], np.arange(50) // 2)  # rows without a hit are 0 up to rounding
+    share = stats.binomtest(1, 25).proportion_ci(0.95, "exact").high
+    assert bootstrap(families).intervals()[0, 1] == pytest.approx(share * (0.5 + 1) / 2)
+
+
+@pytest.mark.parametrize("low", [0.3, 0.1])
+def test_an_interval_covers_the_mean_where_few_queries_are_found_and_some_count_for_much_more(low):
+    """86% of the queries score 0, four of five others ``low`` and one 1: of 50 queries seven are above zero."""
+    rng = np.random.default_rng(8)
+    found, full = rng.random((2, 50, 1500)) < np.array([0.14, 0.2])[:, None, None]
+    ends = bootstrap(np.where(found, np.where(full, 1, low), 0), resamples=1000).intervals()
+    truth = 0.14 * (0.2 + 0.8 * low)
+    assert np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])) > 0.94
 
 
 def test_defaults_are_the_papers():

@@ -18,6 +18,8 @@ from patent_mteb.metrics.significance import explained, too_small
         ({"n_test": 1, "n_classes": 1}, "", "1 test row, 1 class"),
         ({"n_test": 500, "ipc3_a61_n_pairs": 30, "ipc3_a61_n_classes": 1}, "ipc3_a61", "1 class"),
         ({"n_test": 500, "ipc3_a61_n_pairs": 29, "ipc3_a61_n_classes": 2}, "ipc3_a61", "29 test rows"),
+        ({"n_test": 90, "n_classes": 6, "n_effective": 11.9}, "", "11 effective test rows"),
+        ({"n_test": 90, "n_classes": 6, "n_effective": 12.0}, "", ""),
         ({"macro_f1": 1.0}, "", ""),
     ],
 )

@@ -1,12 +1,17 @@
-"""Intervals against a naive bootstrap that draws documents one by one and scores each draw with scikit-learn."""
+"""Intervals against scores of scikit-learn without each document, and how often they cover the truth."""
 
 import numpy as np
 import pytest
-from scipy.stats import pearsonr
+from scipy import stats
 from sklearn.metrics import f1_score, v_measure_score
 
-from patent_mteb import protocols
-from patent_mteb.protocols import macro_f1_interval, mean_interval, pearson_interval, v_measure_interval
+from patent_mteb.protocols import (
+    effective_rows,
+    macro_f1_interval,
+    pearson_interval,
+    share_interval,
+    v_measure_interval,
+)
 
 RNG = np.random.default_rng(3)
 N = 150
@@ -14,6 +19,7 @@ TRUE = RNG.random((N, 4)) < [0.5, 0.3, 0.1, 0.02]
 PREDICTED = TRUE ^ (RNG.random((N, 4)) < 0.15)
 CLASSES = RNG.choice(list("abcde"), N)
 ASSIGNED = np.where(RNG.random(N) < 0.6, np.searchsorted(list("abcde"), CLASSES), RNG.integers(0, 7, N))
+SIMILAR = ASSIGNED + 3 * RNG.random(N)
 
 
 def macro_f1(rows):
@@ -24,73 +30,68 @@ def v_measure(rows):
     return v_measure_score(CLASSES[rows], ASSIGNED[rows])
 
 
-SIMILAR = ASSIGNED + 3 * RNG.random(N)
+def z_of_pearson(rows):
+    return np.arctanh(stats.pearsonr(ASSIGNED[rows], SIMILAR[rows])[0])
 
 
-def mean(rows):
-    return TRUE[rows, 0].mean()
+def by_definition(score):
+    """The jackknife, one document at a time; the degrees of freedom are those of Satterthwaite for a mean of squares."""
+    without = np.array([score(np.delete(np.arange(N), row)) for row in range(N)])
+    squares = (without - without.mean()) ** 2
+    error = np.sqrt((N - 1) / N * squares.sum())
+    freedom = min(2 * squares.mean() ** 2 / (squares.var() / N), N - 1)
+    return score(np.arange(N)) + stats.t.ppf([0.025, 0.975], freedom) * error
 
 
-def pearson(rows):
-    return pearsonr(ASSIGNED[rows], SIMILAR[rows])[0]
-
-
-def naive(score, resamples):
-    rng = np.random.default_rng(11)
-    values = np.array([score(rng.integers(0, N, N)) for _ in range(resamples)])
-    observed = score(np.arange(N))
-    return observed, observed + np.percentile(values - values.mean(), [2.5, 97.5])
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("score", "resamples", "interval"),
+    ("score", "found"),
     [
-        (mean, 3_000, lambda **more: mean_interval(TRUE[:, 0], **more)),
-        (pearson, 3_000, lambda **more: pearson_interval(ASSIGNED, SIMILAR, **more)),
-    ],
-)
-def test_intervals_equal_a_naive_bootstrap(score, resamples, interval):
-    observed, expected = naive(score, resamples)
-    width = expected[1] - expected[0]
-    assert interval(resamples=20_000) == pytest.approx(expected, abs=0.04 * width)
-    assert interval() == pytest.approx(expected, abs=0.12 * width)
-    low, high = interval()
-    assert low < observed < high and 0.02 < width < 0.4
-    assert interval() == interval() != interval(seed=1)
-
-
-def test_draws_are_scored_as_scikit_learn_scores_the_repeated_documents(monkeypatch):
-    """With one draw, both limits are the observed score; with given draws they are what scikit-learn says of them."""
-
-    drawn = np.stack([np.bincount(RNG.integers(0, N, N), minlength=N) for _ in range(5)]).astype(np.uint8)
-    monkeypatch.setattr(protocols, "counts", lambda n, resamples, seed: iter([drawn[:2], drawn[2:]]))
-    for score, found in (
         (macro_f1, macro_f1_interval(TRUE, PREDICTED)),
         (v_measure, v_measure_interval(CLASSES, ASSIGNED)),
-    ):
-        values = np.array([score(np.repeat(np.arange(N), row)) for row in drawn])
-        assert found == pytest.approx(
-            score(np.arange(N)) + np.percentile(values - values.mean(), [2.5, 97.5]), abs=1e-9
-        )
+        (z_of_pearson, np.arctanh(pearson_interval(ASSIGNED, SIMILAR))),
+    ],
+)
+def test_intervals_are_those_of_the_jackknife(score, found):
+    expected = by_definition(score)
+    assert found == pytest.approx(expected, abs=1e-9)
+    assert 0.02 < np.ptp(expected) < 0.5
 
 
-def test_limits_stay_within_0_and_1_and_one_cluster_of_one_class_is_right():
+@pytest.mark.parametrize("hits", [0, 1, 40, 119, 120])
+def test_the_interval_of_a_share_is_wilsons(hits):
+    values = np.arange(120) < hits
+    expected = stats.binomtest(hits, 120).proportion_ci(method="wilson")
+    assert share_interval(values) == pytest.approx((expected.low, expected.high), abs=1e-7)
+
+
+def test_limits_stay_within_0_and_1_and_a_score_that_no_document_changes_is_not_certain():
     low, high = macro_f1_interval(TRUE[:, :1], TRUE[:, :1] ^ (np.arange(N) == np.argmax(TRUE[:, 0]))[:, None])
-    assert 0.95 < low < high == 1.0
-    assert v_measure_interval(["a", "a"], [3, 3]) == (1.0, 1.0)
-    assert v_measure_interval(["a", "b"] * 20, [0] * 40) == pytest.approx((0.0, 0.0), abs=1e-9)
+    assert 0.9 < low < high == 1.0
+    assert macro_f1_interval(TRUE[:, :1], TRUE[:, :1]) == (pytest.approx(0.025 ** (1 / N)), 1.0)
+    assert macro_f1_interval(TRUE[:, :1], ~TRUE[:, :1]) == (0.0, pytest.approx(1 - 0.025 ** (1 / N)))
+    assert v_measure_interval(["a", "b"] * 20, [1, 0] * 20) == (pytest.approx(0.025 ** (1 / 40)), 1.0)
+    assert v_measure_interval(["a"], [3]) == (pytest.approx(0.025), 1.0)
+    low, high = v_measure_interval(["a", "b"] * 20, [0] * 40)
+    assert low == 0.0 < high < 0.1
 
 
-def test_a_correlation_may_be_negative_and_a_draw_without_spread_counts_as_0():
-    assert pearson_interval([0, 1, 2, 3], [3, 2, 1, 0])[0] == -1.0
-    low, high = pearson_interval([0, 1], [0, 1])
-    assert low == pytest.approx(0.5, abs=0.05) and high == 1.0  # half of the draws have both pairs
+def test_a_correlation_may_be_negative_and_three_pairs_say_nothing():
+    assert pearson_interval([0, 1, 2, 3], [3, 2, 1, 0]) == (pytest.approx(-1), pytest.approx(-1))
+    assert pearson_interval([0, 1, 1], [0, 1, 0]) == (-1.0, 1.0)
+    low, high = pearson_interval([0, 1] * 20, [3.0] * 40)
+    assert low < 0 < high
+
+
+def test_effective_rows():
+    assert effective_rows([25] * 4) == pytest.approx(100)
+    assert effective_rows([1] * 30) == pytest.approx(30)
+    assert effective_rows([1000, 1000, 2]) == pytest.approx(2, abs=0.02), "the rare class decides"
+    assert effective_rows([1000, 1000, 0]) == effective_rows([1000, 1000, 1])
 
 
 def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="could not be broadcast"):
-        pearson_interval([0, 1], [0, 1, 1])
+        pearson_interval([0, 1, 1, 0], [0, 1, 1])
     with pytest.raises(ValueError, match="must have the same shape"):
         v_measure_interval(["a", "b"], [0, 1, 1])
     with pytest.raises(ValueError, match=r"predicted labels must be \[2"):

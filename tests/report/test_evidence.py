@@ -52,7 +52,7 @@ def test_a_result_of_an_earlier_version_is_called_so_whatever_its_seal(tmp_path,
     path.write_text(json.dumps(document))
     (message,) = messages(tmp_path)
     by = repr(scoring) if scoring else "an earlier scoring"
-    assert f"scored by {by} of patent-mteb 0.1.0, which is 'retrieval 2' now" in message and "changed" not in message
+    assert f"scored by {by} of patent-mteb 0.1.0, which is 'retrieval 3' now" in message and "changed" not in message
     assert message.endswith("Remedy: run the task again; if the file remains, delete it.")
 
 

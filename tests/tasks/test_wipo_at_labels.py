@@ -94,17 +94,17 @@ def test_clustering_equals_a_naive_scikit_learn_script(classified):
 
 @pytest.mark.slow
 def test_classification_has_intervals_over_test_documents(classified):
-    """Those of kNN equal a naive bootstrap of scikit-learn's votes; the probe's hold its score."""
+    """Those of kNN are of scikit-learn's votes without each document; the probe's hold its score."""
     found, _, x, y = classified
     _, near = NearestNeighbors(n_neighbors=found["knn_best_k"], metric="cosine").fit(x["train"]).kneighbors(x["test"])
     votes = y["train"][near].mean(axis=1) > 0.5
-    rng, n = np.random.default_rng(0), len(votes)
-    draws = [rng.integers(0, n, n) for _ in range(300)]
-    values = np.array([f1_score(y["test"][rows], votes[rows], average="macro", zero_division=0) for rows in draws])
-    low, high = np.clip(found["knn_macro_f1"] + np.percentile(values - values.mean(), [2.5, 97.5]), 0, 1)
-    assert (found["knn_macro_f1_low"], found["knn_macro_f1_high"]) == pytest.approx(
-        (low, high), abs=0.15 * (high - low)
-    )
+    kept = [np.delete(np.arange(len(votes)), row) for row in range(len(votes))]
+    values = np.array([f1_score(y["test"][rows], votes[rows], average="macro", zero_division=0) for rows in kept])
+    error = np.sqrt((len(votes) - 1) * values.var())
+    below, above = found["knn_macro_f1"] - found["knn_macro_f1_low"], found["knn_macro_f1_high"] - found["knn_macro_f1"]
+    assert below == pytest.approx(above, abs=1e-6) and 1.96 * error < below < 2.5 * error
+    rare = 1 / np.maximum(y["test"].sum(axis=0), 1)
+    assert found["n_effective"] == pytest.approx(rare.sum() ** 2 / (rare**3).sum(), abs=1e-4)
     assert found["macro_f1_low"] < found["macro_f1"] < found["macro_f1_high"]
 
 
