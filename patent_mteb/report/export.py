@@ -6,13 +6,13 @@
 ``model_cards/<org>__<model>.md``          a section for the model's card, with a ``model-index``
 
 For a leaderboard of one's own (``upstream=False``) it writes no cards, but the per-query scores of each result, so that
-others can compute its mean again, ``names.json`` with the names of local checkpoints, and ``leaderboard.md``. Such a
+others can compute its mean again, ``names.json`` with the names that the user gives, and ``leaderboard.md``. Such a
 folder is an ordinary results folder: ``report`` makes its page, and :func:`check_board` says what does not belong.
 
 Results that others cannot compare or repeat are refused, each with its reason: mteb's repository accepts models that
-mteb implements, on published data. A leaderboard also accepts models of this suite and named own data, whose queries
-get digests as names. Results that contradict their per-query scores or their model's description are refused too.
-Links are never followed, so that nothing from elsewhere is published.
+mteb implements, on published data. A leaderboard also accepts models of this suite, stored rankings (``runs score``)
+and named own data, whose queries get digests as names. Results that contradict their per-query scores or their model's
+description are refused too. Links are never followed, so that nothing from elsewhere is published.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from patent_mteb.report.folders import NAMES, SETTINGS, board_names, check_meta,
 from patent_mteb.report.rendering import as_markdown
 from patent_mteb.report.tables import ranking
 from patent_mteb.report.words import measure_title, visible
+from patent_mteb.search.stored import STORED
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark
 from patent_mteb.tasks.catalogue import TasksOnOwnData
@@ -221,6 +222,8 @@ def _entry(rows: Sequence[dict[str, Any]], name: str) -> Entry:
     settings = json.loads(first["settings"]).items()
     words = ", ".join(f"{key}={value}" for key, value in settings if key not in ("kind", "parts"))
     model = f"{name} (local checkpoint)" if name else first["model"]
+    if first["model"].startswith(STORED):
+        model = f"{name or first['model'].removeprefix(STORED)} (stored ranking)"
     label = f"{model} @{first['revision'][:12]}" + (f" ({words})" if words else "")
     return Entry(label, frozenset(row["benchmark"] for row in rows), scores, tuple(_owners(rows)))
 
@@ -276,22 +279,26 @@ def _entries(content: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any
 
 
 def _local_names(names: Mapping[str, str], rows: pl.DataFrame, models: Collection[str]) -> dict[tuple[str, str], str]:
-    """Return the names of local checkpoints by model and revision; a directory names the checkpoint of its content."""
+    """Return the names of local checkpoints and stored rankings by model and revision.
+
+    A directory names the checkpoint of its content.
+    """
     found: dict[tuple[str, str], str] = {}
     for given, name in names.items():
         if not name.strip() or "/" in name or name in models:
             remedy = "give one without a slash that no model has, such as 'Ours v3'"
-            raise ReportError(f"'{name}' cannot be the name of a local checkpoint. Remedy: {remedy}")
+            raise ReportError(f"'{name}' cannot be the name of a model of this board. Remedy: {remedy}")
         chosen = rows.filter(pl.col("model") == given)
         if Path(given).is_dir():
             ours = (pl.col("model") == local_name(Path(given))) & (pl.col("revision") == content_revision(Path(given)))
             chosen = rows.filter(ours)
-        chosen = chosen.filter(pl.col("model").str.starts_with("local/"))
+        is_nameless = pl.col("model").str.contains("^(?:local|run)/")
+        chosen = chosen.filter(is_nameless)
         if chosen.is_empty():
-            known = ", ".join(rows.filter(pl.col("model").str.starts_with("local/"))["model"].unique().sort()) or "none"
+            known = ", ".join(rows.filter(is_nameless)["model"].unique().sort()) or "none"
             raise ReportError(
-                f"no results of the local checkpoint '{given}'; there are: {known}. Remedy: name one of these, or a"
-                " directory with the content that was run"
+                f"no results of the local checkpoint or stored ranking '{given}'; there are: {known}. Remedy: name one"
+                " of these, or a directory with the content that was run"
             )
         found |= dict.fromkeys(chosen.select("model", "revision").iter_rows(), visible(name))
     return found
@@ -301,7 +308,7 @@ def _refusal(row: dict[str, Any], models: Collection[str], upstream: bool, own: 
     """Return why a result cannot be published, empty if it can.
 
     ``models`` are accepted by name; ``own`` are the benchmarks of own data, which mteb's repository does not accept;
-    ``named`` are local checkpoints that the user gave a name.
+    ``named`` are local checkpoints that the user gave a name. A stored ranking has the name that the user gave.
     """
     if row["data_source"] == "sample":
         return "measured on the built-in sample, which is not a benchmark. Remedy: run the task on the published data"
@@ -314,7 +321,7 @@ def _refusal(row: dict[str, Any], models: Collection[str], upstream: bool, own: 
         return (
             "it has no per-query scores, so others cannot compute its mean again. Remedy: run it with 'patent-mteb run'"
         )
-    if named and not upstream:
+    if not upstream and (named or row["model"].startswith(STORED)):
         return ""
     if row["model"].startswith(("local/", "no_model_name")):
         remedy = "publish the model and run it under its hub id"

@@ -28,6 +28,10 @@ from patent_mteb.search.run import Run, TopK
 logger = logging.getLogger(__name__)
 
 
+STORED = "run/"
+"""The start of the names of stored rankings, in every table and export."""
+
+
 @dataclass(frozen=True)
 class Weighted:
     """Interpolation of any number of runs, with relative ``weights`` in their order."""
@@ -124,7 +128,7 @@ class StoredRun(ArraySearch):
         settings = {"missing": "nothing found"} if allow_missing else {}
         settings |= {"unknown": "left out"} if drop_unknown else {}
         settings |= {"order": order} if order else {}
-        about = {"name": f"run/{called}", "experiment_kwargs": settings or None, "model_type": ["sparse"]}
+        about = {"name": f"{STORED}{called}", "experiment_kwargs": settings or None, "model_type": ["sparse"]}
         revision = hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
         self.mteb_model_meta = ModelMeta.create_empty(overwrites={**about, "revision": revision})
 

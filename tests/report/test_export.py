@@ -315,12 +315,26 @@ def test_a_board_lists_local_checkpoints_under_the_name_that_the_user_gives(tmp_
     assert path.parent.name == content
     assert prepared(**{"local/ours": "Ours"}).exported == 2
     for name in (MINILM, "acme/ours", " "):
-        with pytest.raises(ReportError, match="cannot be the name of a local checkpoint"):
+        with pytest.raises(ReportError, match="cannot be the name of a model of this board"):
             prepared(**{"local/ours": name})
     write_static(checkpoint, seed=5)
     with pytest.raises(ReportError, match="there are: local/ours"):
         prepared(**{str(checkpoint): "Ours v3"})
     assert prepare(tmp_path / "in", tmp_path / "up").exported == 0
+
+
+def test_a_board_lists_a_vendor_under_the_name_that_the_user_gives(tmp_path):
+    """The result of 'runs score --name'; others cannot repeat it, which its label says."""
+    digest = "0123456789abcdef"
+    own_result(model_folder(tmp_path / "in", "run/Vendor-3.1", digest), 0.5, "a" * 12)
+    for names, label in (({}, "Vendor-3.1"), ({"run/Vendor-3.1": "Vendor 3.1 of May"}, "Vendor 3.1 of May")):
+        outcome = prepare(tmp_path / "in", tmp_path / label, upstream=False, names=names)
+        assert (outcome.exported, outcome.refused) == (1, ())
+        board = (tmp_path / label / "leaderboard.md").read_text()
+        assert f"| {label} (stored ranking) @{digest[:12]}" in board and "0.5000" in board
+        assert not check_board(tmp_path / label).problems
+    (refused,) = prepare(tmp_path / "in", tmp_path / "up").refused
+    assert "measured on local data" in refused.reason
 
 
 def test_a_leaderboard_of_ones_own_takes_named_data_and_models_of_the_suite(tmp_path):
