@@ -156,8 +156,9 @@ def _score_sets(hits: StoredRun, task: str, against: Sequence[Path], read: Calla
     from patent_mteb.experiments.sets import compare_sets, saved_runs
     from patent_mteb.metrics.significance import MARK, p_text
 
-    rankings = [read(one, name) for one, name in saved_runs(against, task)]
-    sets, ranked = compare_sets(hits, rankings, retrieval_task(task))
+    found = retrieval_task(task)  # a task on own data has the state of the data in its name
+    rankings = {name: read(one) for name, one in saved_runs(against, found.metadata.name).items()}
+    sets, ranked = compare_sets(hits, rankings, found)
     common.result({"sets": asdict(sets), "rankings": [asdict(one) for one in ranked]})
 
     def text(score: Any, digits: int = 4) -> str:

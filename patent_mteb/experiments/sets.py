@@ -8,7 +8,8 @@ recall and F1 of 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,9 @@ class Ranked:
     short: int
 
 
-def compare_sets(sets: StoredRun, rankings: Iterable[StoredRun], task: PatentRetrieval) -> tuple[Sets, list[Ranked]]:
+def compare_sets(
+    sets: StoredRun, rankings: Mapping[str, StoredRun], task: PatentRetrieval
+) -> tuple[Sets, list[Ranked]]:
     """Score a set of documents a query, and rankings of the same task at its size and its recall.
 
     Raises:
@@ -99,7 +102,8 @@ def compare_sets(sets: StoredRun, rankings: Iterable[StoredRun], task: PatentRet
         size, empty = float(own.sizes.mean()), int((own.sizes == 0).sum())
         counts = {"n_queries": len(own.queries), "n_query_groups": len(set(groups))}
         scored = Sets(name, len(own.queries), size, empty, precision, recall, f1, too_small(counts))
-        return scored, [_ranked(one, _Found.of(found_by(one), qrels), own, groups) for one in rankings]
+        found = ((name, _Found.of(found_by(one), qrels)) for name, one in rankings.items())
+        return scored, [_ranked(name, one, own, groups) for name, one in found]
 
 
 @dataclass(frozen=True)
@@ -156,14 +160,14 @@ def _scores(values: Floats, groups: Sequence[int]) -> tuple[Score, ...]:
     return tuple(Score(float(mean), *map(float, pair)) for mean, pair in zip(values.mean(axis=0), limits, strict=True))
 
 
-def _ranked(system: StoredRun, found: _Found, sets: _Found, groups: Sequence[int]) -> Ranked:
+def _ranked(name: str, found: _Found, sets: _Found, groups: Sequence[int]) -> Ranked:
     measures, theirs = found.measures(sets.sizes), sets.measures(sets.sizes)
     both = np.column_stack([theirs[:, 1], measures[:, 1]])
     (difference,) = _scores((both[:, 1] - both[:, 0])[:, None], groups)
     depths, sizes = found.depths(sets.within(sets.sizes)), sets.sizes
     precision, recall, f1 = _scores(measures, groups)
     return Ranked(
-        str(system.mteb_model_meta.name),
+        name,
         precision,
         recall,
         f1,
@@ -192,15 +196,20 @@ def _depth(found: _Found, recall: Floats, groups: Sequence[int]) -> Score:
     return Score(float(first(table.mean(axis=0)[None])[0]), float(low), float(high))
 
 
-def saved_runs(paths: Iterable[Path], task: str) -> list[tuple[Path, str]]:
-    """Files of runs with their names; of a folder those that ``run --save-runs`` wrote for a task, by their models."""
-    found: list[tuple[Path, str]] = []
+def saved_runs(paths: Iterable[Path], task: str) -> dict[str, Path]:
+    """Files of runs by name; of a folder those that ``run --save-runs`` wrote for a task, by their models."""
+    found: list[tuple[str, ...]] = []
+    files: list[Path] = []
     for path in paths:
-        runs = sorted(path.rglob(f"{task}.run")) if path.is_dir() else []
-        if path.is_dir() and not runs:
+        runs = sorted(path.rglob(f"{task}.run")) if path.is_dir() else [path]
+        if not runs:
             remedy = f"name a run, or a folder of 'run -t {task} --save-runs'"
             raise DataError(f"the folder has no run of {task}", path=path, remedy=remedy)
-        steps = [(run, run.relative_to(path).parts) for run in runs]
-        named = [(run, "-".join((parts[0], *parts[3:-1])) if len(parts) > 1 else path.name) for run, parts in steps]
-        found += named if runs else [(path, path.stem)]
-    return found
+        files += runs
+        steps = (run.relative_to(path).parts if path.is_dir() else (run.stem,) for run in runs)
+        found += [(parts[0].replace("__", "/"), *parts[1:-1]) for parts in steps]
+    names = Counter(model for model, *_ in found)  # revision and settings only where a model is there twice
+    return {
+        model if names[model] == 1 else " ".join((model, *more)) or str(run): run
+        for (model, *more), run in zip(found, files, strict=True)
+    }

@@ -427,7 +427,7 @@ def boards(known: Sequence[Entry], damaged: Sequence[str] = ()) -> str:
     shown = [entry for entry in known if entry.benchmarks & names]
     further = [one for one in measured if one.name not in total.groups]
     excluded = [f"Left out: {what}." for what in damaged]
-    tables = [_board(total, shown, "Patent embedding leaderboard", further, excluded)]
+    tables = [_board(total, shown, "Patent embedding leaderboard", further, excluded)] if shown else [*excluded, ""]
     tables += [_board(one, [entry for entry in known if one.name in entry.benchmarks], one.name) for one in measured]
     return "\n".join([*tables, *_own_boards(known)])
 

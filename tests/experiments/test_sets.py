@@ -14,7 +14,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from patent_mteb.cli import main
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.evaluate import rank, retrieval_task
-from patent_mteb.experiments.sets import compare_sets
+from patent_mteb.experiments.sets import compare_sets, saved_runs
 from patent_mteb.metrics.significance import counts
 from patent_mteb.models import bm25
 from patent_mteb.search.stored import StoredRun
@@ -76,7 +76,7 @@ def files(tmp_path_factory, hits, ranking):
 @pytest.fixture(scope="module")
 def compared(files):
     sets = StoredRun(files / "Trefferliste.xlsx", order="none")
-    return compare_sets(sets, [StoredRun(files / "bm25.run")], retrieval_task(TASK))
+    return compare_sets(sets, {"bm25": StoredRun(files / "bm25.run")}, retrieval_task(TASK))
 
 
 def test_sets_score_as_scikit_learn_says(task, hits, qrels, compared):
@@ -157,7 +157,7 @@ def test_a_german_workbook_is_compared_from_the_command_line(files, tmp_path, ca
     assert main([*words, "--out", str(tmp_path / "results"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)["result"]
     assert answer["sets"]["recall"]["value"] == pytest.approx(compared[0].recall.value)
-    assert [one["name"] for one in answer["rankings"]] == ["run/bm25"]
+    assert [one["name"] for one in answer["rankings"]] == ["bm25"]
     assert main(words) == 0
     said = capsys.readouterr().out
     assert "run/Trefferliste" in said and "depth of equal recall" in said and "sets are empty" in said
@@ -179,3 +179,13 @@ def test_a_set_is_never_scored_as_a_ranking(files, tmp_path, capsys):
     words = ["runs", "score", str(files / "Trefferliste.xlsx"), "-t", TASK, "--out", str(tmp_path / "results")]
     assert main(words) == 2 and "neither a score nor a rank" in capsys.readouterr().err
     assert main([*words, "--against", str(files / "bm25.run")]) == 2
+
+
+def test_saved_runs_are_named_by_their_models(tmp_path):
+    for place in ("acme__one/abc", "acme__two/abc", "acme__two/def/experiments/fast"):
+        (folder := tmp_path / "runs" / place).mkdir(parents=True)
+        (folder / "Task.local-1.run").write_text("q Q0 d 1 1 x")
+    names = saved_runs([tmp_path / "runs", tmp_path / "runs/acme__one/abc/Task.local-1.run"], "Task.local-1")
+    assert list(names) == ["acme/one", "acme/two abc", "acme/two def experiments fast", "Task.local-1"]
+    with pytest.raises(DataError, match="the folder has no run of Other"):
+        saved_runs([tmp_path], "Other")

@@ -333,6 +333,7 @@ def test_a_board_lists_a_vendor_under_the_name_that_the_user_gives(tmp_path):
         board = (tmp_path / label / "leaderboard.md").read_text()
         assert f"| {label} (stored ranking) @{digest[:12]}" in board and "0.5000" in board
         assert not check_board(tmp_path / label).problems
+        assert "## Patent embedding leaderboard" not in board, "a table without rows"
     (refused,) = prepare(tmp_path / "in", tmp_path / "up").refused
     assert "measured on local data" in refused.reason
 
