@@ -8,7 +8,6 @@ the arguments. They import the library when they are called, so ``patent-mteb --
 from __future__ import annotations
 
 import atexit
-import errno
 import gc
 import importlib
 import importlib.util
@@ -19,6 +18,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from cyclopts import CycloptsError
@@ -29,6 +29,7 @@ from patent_mteb.cli import app, common
 from patent_mteb.cli.app import COMMANDS, execute
 from patent_mteb.cli.options import SESSION, Session
 from patent_mteb.errors import DataError, PatentMTEBError
+from patent_mteb.files import of_the_machine
 from patent_mteb.report.words import visible
 
 __all__ = ["COMMANDS", "main"]
@@ -53,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     collects = gc.get_threshold()
     gc.set_threshold(100_000, *collects[1:])  # what imports and builds create remains: collecting took a tenth
     try:
+        _refuse_small_limit()
         for file in files:
             include(file)
         return common.finish(command, execute(function, bound))
@@ -65,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        if message := _of_the_machine(error):
+        if message := of_the_machine(error):
             common.finish(command, 2, "DataError", message)
             common.warn(Text("patent-mteb:", style="bold red"), message)
             return 2
@@ -81,6 +83,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     finally:
         gc.set_threshold(*collects)
+
+
+_LOADED = 2.7e9
+"""Bytes of addresses that the libraries take. With fewer they abort, or never return from loading (OpenBLAS, 2026)."""
+
+
+def _refuse_small_limit() -> None:
+    with suppress(ImportError):  # Windows
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit not in (resource.RLIM_INFINITY, -1) and limit < _LOADED:
+            problem = f"the limit of addresses (ulimit -v) is {limit / 1e9:.1f} GB, too little for the libraries to load"
+            raise DataError(problem, remedy=f"allow {_LOADED / 1e9:.0f} GB or more: ulimit -v unlimited")
 
 
 def include(file: Path) -> None:
@@ -99,32 +115,6 @@ def include(file: Path) -> None:
     except Exception as error:
         problem = f"the file of --include failed ({type(error).__name__}: {error})"
         raise DataError(problem, path=file, remedy="run it with Python to see where") from error
-
-
-_REMEDIES = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some disk space, or raise the limit, and repeat"),
-    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "check the permissions, or name another folder"),
-    **dict.fromkeys((errno.ELOOP, errno.EEXIST, errno.ENOTDIR), "correct the link or the path, or name another folder"),
-    **dict.fromkeys((errno.ENAMETOOLONG, errno.EINVAL), "choose a shorter name, of other characters"),
-    **dict.fromkeys((errno.EIO, errno.ESTALE), "check the disk, and repeat"),
-    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "raise the limit of open files (ulimit -n)"),
-}
-
-
-def _of_the_machine(error: Exception) -> str:
-    """An error of the machine in a sentence: its disk, its memory, its folders; empty for any other error."""
-    if isinstance(error, MemoryError):
-        remedy = "close other programs, raise the limit (ulimit -v), or give fewer records"
-        return f"the memory is not sufficient ({error or 'no more can be had'}). Remedy: {remedy}."
-    if not isinstance(error, OSError):
-        return ""
-    try:
-        Path.cwd()
-    except OSError:
-        return "the working folder does not exist any more. Remedy: change to another one, and repeat."
-    remedy = _REMEDIES.get(error.errno or 0, "")
-    place = f"{error.filename}: " if error.filename else ""
-    return f"{place}{error.strerror or error}. Remedy: {remedy}." if remedy else ""
 
 
 def _unexpected(command: str, error: Exception) -> str:
