@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import errno
 import json
 import tempfile
 import zlib
@@ -138,6 +139,35 @@ def temporary_files() -> Iterator[None]:
         place = tempfile.tempdir or "the folder of temporary files"
         remedy = "free some disk space, or name a folder on another disk: TMPDIR=FOLDER"
         raise DataError(f"temporary files cannot be written ({reason})", path=place, remedy=remedy) from error
+
+
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some disk space, or raise the limit, and repeat"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "check the permissions, or name another folder"),
+    **dict.fromkeys((errno.ELOOP, errno.EEXIST, errno.ENOTDIR), "correct the link or the path, or name another folder"),
+    **dict.fromkeys((errno.ENAMETOOLONG, errno.EINVAL), "choose a shorter name, of other characters"),
+    **dict.fromkeys((errno.EIO, errno.ESTALE), "check the disk, and repeat"),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "raise the limit of open files (ulimit -n)"),
+}
+
+
+def of_the_machine(error: BaseException, cache: Path) -> str:
+    """An error of the machine in a sentence: its disk, its memory, its folders; empty for any other error."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM:
+        why = f" ({error})" if str(error) else ""
+        remedy = "close other programs, raise the limit (ulimit -v), or give fewer records"
+        return f"the memory is not sufficient{why}. Remedy: {remedy}."
+    if not isinstance(error, OSError):
+        return ""
+    try:
+        Path.cwd()
+    except OSError:
+        return "the working folder does not exist any more. Remedy: change to another one, and repeat."
+    remedy = _REMEDIES.get(error.errno or 0, "")
+    if remedy and error.filename and Path(str(error.filename)).is_relative_to(cache):
+        remedy += f"; PATENT_MTEB_CACHE=FOLDER names another cache than {cache}"
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}. Remedy: {remedy}." if remedy else ""
 
 
 _COMPRESSED = {

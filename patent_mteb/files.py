@@ -287,35 +287,6 @@ _PRIVATE = ("inputs", "query_scores")
 """Parts of the cache with texts or patent numbers: files at addresses, and the per-query scores of plain mteb."""
 
 
-_REMEDIES = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some disk space, or raise the limit, and repeat"),
-    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "check the permissions, or name another folder"),
-    **dict.fromkeys((errno.ELOOP, errno.EEXIST, errno.ENOTDIR), "correct the link or the path, or name another folder"),
-    **dict.fromkeys((errno.ENAMETOOLONG, errno.EINVAL), "choose a shorter name, of other characters"),
-    **dict.fromkeys((errno.EIO, errno.ESTALE), "check the disk, and repeat"),
-    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "raise the limit of open files (ulimit -n)"),
-}
-
-
-def of_the_machine(error: BaseException) -> str:
-    """An error of the machine in a sentence: its disk, its memory, its folders; empty for any other error."""
-    if isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM:
-        why = f" ({error})" if str(error) else ""
-        remedy = "close other programs, raise the limit (ulimit -v), or give fewer records"
-        return f"the memory is not sufficient{why}. Remedy: {remedy}."
-    if not isinstance(error, OSError):
-        return ""
-    try:
-        Path.cwd()
-    except OSError:
-        return "the working folder does not exist any more. Remedy: change to another one, and repeat."
-    remedy = _REMEDIES.get(error.errno or 0, "")
-    if remedy and error.filename and Path(str(error.filename)).is_relative_to(cache_root()):
-        remedy += f"; PATENT_MTEB_CACHE=FOLDER names another cache than {cache_root()}"
-    place = f"{error.filename}: " if error.filename else ""
-    return f"{place}{error.strerror or error}. Remedy: {remedy}." if remedy else ""
-
-
 def forget(*, answers: bool = False) -> tuple[int, int]:
     """Remove the private parts of the cache, and the answers of language models; return their files and bytes."""
     parts = [cache_root() / name for name in (*_PRIVATE, *([ANSWERS] * answers))]

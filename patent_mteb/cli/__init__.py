@@ -14,6 +14,7 @@ import importlib.util
 import logging
 import os
 import pkgutil
+import signal
 import sys
 import traceback
 import warnings
@@ -28,8 +29,7 @@ from rich.text import Text
 from patent_mteb.cli import app, common
 from patent_mteb.cli.app import COMMANDS, execute
 from patent_mteb.cli.options import SESSION, Session
-from patent_mteb.errors import DataError, PatentMTEBError
-from patent_mteb.files import of_the_machine
+from patent_mteb.errors import DataError, PatentMTEBError, of_the_machine
 from patent_mteb.report.words import visible
 
 __all__ = ["COMMANDS", "main"]
@@ -43,8 +43,15 @@ atexit.register(gc.freeze)  # the last collection, of memory that is returned an
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit status; a usage error exits with status 2."""
+    try:
+        return _main(sys.argv[1:] if argv is None else argv)
+    finally:
+        if argv is None:  # the process ends: Python would print a traceback of an interrupt
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _main(words: Sequence[str]) -> int:
     common.ready_streams()
-    words = sys.argv[1:] if argv is None else argv
     common.begin("--json" in words)
     files, words = app.included(words)
     function, bound = app.parse(words)
@@ -67,7 +74,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        if message := of_the_machine(error):
+        from patent_mteb.files import cache_root
+
+        if message := of_the_machine(error, cache_root()):
             common.finish(command, 2, "DataError", message)
             common.warn(Text("patent-mteb:", style="bold red"), message)
             return 2
@@ -95,7 +104,9 @@ def _refuse_small_limit() -> None:
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if limit not in (resource.RLIM_INFINITY, -1) and limit < _LOADED:
-            problem = f"the limit of addresses (ulimit -v) is {limit / 1e9:.1f} GB, too little for the libraries to load"
+            problem = (
+                f"the limit of addresses (ulimit -v) is {limit / 1e9:.1f} GB, too little for the libraries to load"
+            )
             raise DataError(problem, remedy=f"allow {_LOADED / 1e9:.0f} GB or more: ulimit -v unlimited")
 
 

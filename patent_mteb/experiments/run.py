@@ -21,9 +21,9 @@ from mteb.results import TaskResult
 from mteb.types import EncodeKwargs
 
 from patent_mteb._mteb import restart_generators
-from patent_mteb.errors import ModelError, PatentMTEBError
+from patent_mteb.errors import ModelError, PatentMTEBError, of_the_machine
 from patent_mteb.experiments.results_folder import ResultsFolder
-from patent_mteb.files import of_the_machine
+from patent_mteb.files import cache_root
 from patent_mteb.models.composition import identified
 from patent_mteb.store.canaries import Canaries
 from patent_mteb.store.settings import with_current_settings
@@ -164,7 +164,7 @@ def run(
                 outcomes.append(Outcome(name, "skipped", reason=str(error)))
             except (Exception, SystemExit) as error:  # a failing model ends its task, not the run
                 logger.debug("%s failed", name, exc_info=True)
-                reason = of_the_machine(error) or f"{type(error).__name__}: {error}"
+                reason = of_the_machine(error, cache_root()) or f"{type(error).__name__}: {error}"
                 outcomes.append(Outcome(name, "failed", reason=reason))
     if interrupted:
         outcomes += [Outcome(task.metadata.name, "skipped", reason="interrupted") for task in tasks[len(outcomes) :]]
