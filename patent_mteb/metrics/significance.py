@@ -5,7 +5,8 @@ The scores are those of single queries, [queries, models]. A test of :data:`TEST
 * ``intervals``: the 95% interval of each mean. The bootstrap's is BCa (Efron 1987): measures of retrieval are skewed,
   with many zeros, and percentiles cover too little (``benchmarks/calibration.py``).
 * ``p_values``: the two-sided p value of each pair, for a pair that was chosen before looking.
-* ``joint``: the same for all pairs together. If all models are equal, the chance that any p is below 0.05 is 5%.
+* ``joint``: the same for all pairs together. If all models are equal, the chance that any p is below 0.05 is about 5%
+  or less.
 
 The bootstrap resamples the queries with replacement, each time the same for all models. Resamples are held as counts,
 so that the means of all models are one matrix product. Counts of n draws are multinomial. Every query gets an
@@ -13,7 +14,7 @@ independent Poisson count of a rate a little under 1, and the rest up to n is dr
 counts are multinomial. A row whose Poisson counts alone exceed n is drawn again.
 
 :meth:`Bootstrap.paper_p` is the one-sided test of WIPO-AT (section 3.7). Its side is that of the model with the higher
-mean, so two equal models have p < 0.05 in 10% of cases.
+mean, so two equal models have p < 0.05 in 10% of cases and, with few queries above zero, in up to 15%.
 
 Scores on fewer than 50 queries, 30 test rows, 12 effective test rows or 2 classes are too small (:func:`too_small`).
 Tables show them with a mark and their interval, never rank them first or second, and exclude them from means.

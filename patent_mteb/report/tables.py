@@ -108,9 +108,9 @@ def _of_task(view: BenchmarkView, statistics: Statistics, task: MeasuredTask) ->
         f"{task.name} ({measure_title(task.measure)}). Low and high: 95% interval of this score alone. p: two-sided,"
         f" against the best of the slice on the same queries ({TEST_NAMES[statistics.test]}), for this pair alone."
         " Effect: difference to the best in standard deviations of the differences by query (Cohen's d).",
-        f"Joint p, Tied with, Better than (models by their #) hold for all pairs together: the chance that any model is"
-        f" called better than an equal one is at most {100 * ALPHA:.0f}%. Tied are models that these queries do not"
-        f" distinguish (joint p of {ALPHA} or more).",
+        f"Joint p, Tied with, Better than (models by their #) hold for all pairs of the slice together: the chance that"
+        f" any model is called better than an equal one is about {100 * ALPHA:.0f}% or less. Tied are models that these"
+        f" queries do not distinguish (joint p of {ALPHA} or more); they need not be equal.",
         *((f"p base: against {statistics.baseline}.",) if statistics.baseline else ()),
     )
     title = f": intervals and tests, {task.short}"
@@ -144,8 +144,9 @@ def _detectable(view: BenchmarkView, statistics: Statistics) -> Table:
         *number_columns(tied="Tied"),
     )
     note = (
-        "Detectable: the smallest true difference of two models that a two-sided paired test at 0.05 finds in four of"
-        " five cases, with the median spread of differences among the models here. n for"
+        "Detectable: the smallest true difference of two models that a two-sided paired test at 0.05 of this pair alone"
+        " finds in about four of five cases, with the median spread of differences among the models here; the joint"
+        " comparison of all pairs finds fewer. n for"
         f" {SMALL_DIFFERENCE}: the queries that a difference of {SMALL_DIFFERENCE} needs. Tied: models that are not"
         " distinguishable from the best, itself included."
     )
@@ -225,6 +226,10 @@ def rank_runs(
         resampled = _macro([np.mean([drawn[name] for name in group], axis=0) for group in groups.values()])
         low, high = np.quantile(resampled, [0.025, 0.975], axis=0)
         ends = {run: Score(float(low[at]), float(high[at])) for at, run in enumerate(runs)}
+        if len(most[0]) == 1:  # percentiles are too low for a single task with few scores above zero
+            ends |= {
+                run: Score(one.low, one.high) for run, one in limits.get(next(iter(most[0])), {}).items() if run in ends
+            }
         _, joint = step_down(np.round(means, _DIGITS), (resampled - means).T.astype(np.float32))
         better = (joint < ALPHA) & (means[:, None] > means)  # [run, run that it is better than]
         intervals = {

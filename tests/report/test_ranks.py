@@ -118,6 +118,17 @@ def test_the_spread_of_ranks_is_widened_by_the_groups_of_queries_that_were_resam
         assert (ranked.ends[run].low, ranked.ends[run].high) == pytest.approx(ends)
 
 
+def test_the_interval_of_a_single_task_is_the_tasks_own():
+    """Percentiles of resamples end too low where few of the queries are found."""
+    scores = np.zeros((60, 2))
+    scores[:2, 0], scores[:3, 1] = 0.4, 0.3
+    by_query, limits = compared("ab", scores), bootstrap(scores).intervals()
+    own = {run: {"t": float(by_query.means[at])} for at, run in enumerate("ab")}
+    ends = {run: Score(*limits[at]) for at, run in enumerate("ab")}
+    ranked = rank_runs(benchmark({"all": ["t"]}), own, {}, {"t": by_query}, {"t": ends})
+    assert [(one.low, one.high) for one in ranked.ends.values()] == [tuple(one) for one in limits.tolist()]
+
+
 def naive_intervals(groups, values, queries, limits, runs, replicates, seed):
     """The same one draw at a time: the queries of each task, once for tasks that share them; then the pairs step down."""
     rng = np.random.default_rng(seed)
