@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from patent_mteb.errors import DataError, readable
+from patent_mteb.patents.numbers import read_number
 from patent_mteb.readers.columns import Kind, types_of
 from patent_mteb.readers.items import Skipped
 from patent_mteb.readers.sheets import Sheet, form_of, lines_of, open_sheet
@@ -48,7 +49,7 @@ def is_table(path: Path) -> bool:
     if (form := form_of(path)) != "text":
         return bool(form)
     first = next((line for _, line in lines_of(path) if line.strip()), "")
-    return any(mark in first for mark in ",;\t|")
+    return any(mark in first for mark in ",;\t|") or read_number(first) is not None  # a list of numbers alone
 
 
 def _role(column: str) -> str:
@@ -110,7 +111,8 @@ def read_entries(path: Path, order: Order | None) -> tuple[Iterator[Entry], Orde
         raise DataError("no column has scores", path=path, remedy=f"{_NAMES}, or use --order rank")
     if order is None and not score and "rank" not in columns:
         remedy = "state the order of the rows: --order none (a set), --order rank (best first); or name a column score"
-        raise DataError("the documents have neither a score nor a rank", path=path, remedy=remedy)
+        listed = ", ".join(map(repr, sheet.columns))
+        raise DataError(f"no column is a score or a rank (columns: {listed})", path=path, remedy=remedy)
     if order is None and bool(score) != ("rank" in columns):
         order = "score" if score else "rank"
     return _entries(path, sheet.rows, columns, score or ""), order

@@ -177,7 +177,8 @@ class StoredRun(ArraySearch):
         self._say(names, "queries")
         results: dict[str, Mapping[str, float]] = {}
         for name, found in self._results.items():
-            query = names.get(name or self.path.stem, name)
+            query = names.get(name or self.path.stem, name or self.path.stem)
+            query = query if name or query in query_ids else ""
             if query in results:
                 remedy = "keep one of the two"
                 raise DataError(f"query '{query}' has a second ranking, as '{name}'", path=self.path, remedy=remedy)

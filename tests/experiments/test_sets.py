@@ -177,7 +177,7 @@ def test_a_set_is_never_scored_as_a_ranking(files, tmp_path, capsys):
     with pytest.raises(DataError, match="a set of documents has no ranking"):
         rank(StoredRun(files / "Trefferliste.xlsx", order="none"), TASK)
     words = ["runs", "score", str(files / "Trefferliste.xlsx"), "-t", TASK, "--out", str(tmp_path / "results")]
-    assert main(words) == 2 and "neither a score nor a rank" in capsys.readouterr().err
+    assert main(words) == 2 and "no column is a score or a rank" in capsys.readouterr().err
     assert main([*words, "--against", str(files / "bm25.run")]) == 2
 
 
@@ -189,3 +189,12 @@ def test_saved_runs_are_named_by_their_models(tmp_path):
     assert list(names) == ["acme/one", "acme/two abc", "acme/two def experiments fast", "Task.local-1"]
     with pytest.raises(DataError, match="the folder has no run of Other"):
         saved_runs([tmp_path], "Other")
+
+
+def test_a_list_of_numbers_is_the_set_of_its_names_query(tmp_path, hits, qrels, capsys):
+    query = next(query for query, found in hits.items() if found & qrels.get(query, set()))
+    (path := tmp_path / f"{query}.txt").write_text("".join(f"{spelled(one)}\n" for one in sorted(hits[query])))
+    assert main(["runs", "score", str(path), "-t", TASK, "--order", "none", "--allow-missing", "--json"]) == 0
+    sets, n = json.loads(capsys.readouterr().out)["result"]["sets"], len([q for q in qrels if qrels[q]])
+    assert sets["empty"] == n - 1
+    assert sets["recall"]["value"] == pytest.approx(len(hits[query] & qrels[query]) / len(qrels[query]) / n)

@@ -33,6 +33,7 @@ def write(path, header, rows, delimiter=",", encoding="utf-8"):
         ["qid", "docno", "rank", "sim"],
         ["topic", "docId", "Position", "Relevance (%)"],
         ["Search request", "Hit", "Rank no.", "Similarity score"],
+        ["QueryPatent", "RetrievedDoc", "Rang", "cosine_similarity"],
         ["Query publication number", "Publication Number", "Rank", "Confidence"],
         ["Citing patent", "Cited patent", "rank", "weight"],
         ["Anfrage", "Treffer", "Rang", "Relevanz"],
@@ -97,7 +98,7 @@ def test_the_only_other_column_of_publication_numbers_is_the_missing_one(tmp_pat
 @pytest.mark.parametrize(
     ("header", "order", "problem"),
     [
-        (["query", "hit"], None, "neither a score nor a rank"),
+        (["query", "hit"], None, r"no column is a score or a rank \(columns: 'query', 'hit'\)"),
         (["query", "hit", "distance"], None, "small or great values of 'distance'"),
         (["query", "hit", "document", "score"], None, "2 columns may have the document: 'hit', 'document'"),
         (["query", "title", "score"], None, "no column names the documents"),
