@@ -154,16 +154,16 @@ class _Found:
         return np.where(wanted > 0, depths, 0.0)
 
 
-def _scores(values: Floats, groups: Sequence[int]) -> tuple[Score, ...]:
-    """Means and intervals of the columns of [queries, columns]."""
-    limits = bootstrap(by_group(values, groups)).intervals(_LEVEL)
+def _scores(values: Floats, groups: Sequence[int], least: float = 0.0) -> tuple[Score, ...]:
+    """Means and intervals of the columns of [queries, columns], whose values are between ``least`` and 1."""
+    limits = bootstrap(by_group(values, groups)).intervals(_LEVEL).clip(least, 1.0)
     return tuple(Score(float(mean), *map(float, pair)) for mean, pair in zip(values.mean(axis=0), limits, strict=True))
 
 
 def _ranked(name: str, found: _Found, sets: _Found, groups: Sequence[int]) -> Ranked:
     measures, theirs = found.measures(sets.sizes), sets.measures(sets.sizes)
     both = np.column_stack([theirs[:, 1], measures[:, 1]])
-    (difference,) = _scores((both[:, 1] - both[:, 0])[:, None], groups)
+    (difference,) = _scores((both[:, 1] - both[:, 0])[:, None], groups, least=-1.0)
     depths, sizes = found.depths(sets.within(sets.sizes)), sets.sizes
     precision, recall, f1 = _scores(measures, groups)
     return Ranked(

@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,9 @@ from patent_mteb.errors import DataError
 from patent_mteb.experiments.anonymous import queries_of
 from patent_mteb.files import write_json, write_parquet, write_text
 from patent_mteb.identity import META, NO_REVISION, content_revision, local_name, model_folder
+from patent_mteb.metrics.significance import bootstrap, by_group, explained
 from patent_mteb.models.registry import suite_metas
-from patent_mteb.report.cells import Cell, Column, Table, slug
+from patent_mteb.report.cells import Cell, Column, Table, number_columns, slug, text_columns
 from patent_mteb.report.collect import Collected, ReportError, collect
 from patent_mteb.report.folders import NAMES, SETTINGS, board_names, check_meta, parse, run_settings
 from patent_mteb.report.rendering import as_markdown
@@ -225,7 +227,8 @@ def _entry(rows: Sequence[dict[str, Any]], name: str) -> Entry:
     if first["model"].startswith(STORED):
         model = f"{name or first['model'].removeprefix(STORED)} (stored ranking)"
     label = f"{model} @{first['revision'][:12]}" + (f" ({words})" if words else "")
-    return Entry(label, frozenset(row["benchmark"] for row in rows), scores, tuple(_owners(rows)))
+    by_task = {row["task"]: row for row in rows}
+    return Entry(label, frozenset(row["benchmark"] for row in rows), scores, tuple(_owners(rows)), by_task)
 
 
 def _copy_queries(row: Mapping[str, Any], results: Path, target: Path) -> Path:
@@ -427,7 +430,11 @@ def boards(known: Sequence[Entry], damaged: Sequence[str] = ()) -> str:
     shown = [entry for entry in known if entry.benchmarks & names]
     further = [one for one in measured if one.name not in total.groups]
     excluded = [f"Left out: {what}." for what in damaged]
-    tables = [_board(total, shown, "Patent embedding leaderboard", further, excluded)] if shown else [*excluded, ""]
+    tables = (
+        [_board(total, shown, "Patent embedding leaderboard", further, excluded, is_total=True)]
+        if shown
+        else [*excluded, ""]
+    )
     tables += [_board(one, [entry for entry in known if one.name in entry.benchmarks], one.name) for one in measured]
     return "\n".join([*tables, *_own_boards(known)])
 
@@ -449,28 +456,56 @@ def _own_boards(known: Sequence[Entry]) -> Iterable[str]:
                 measured = own & {task for task in entry.scores if task.endswith(state)}
                 if measured:
                     scores = {plain_name(task): value for task, value in entry.scores.items() if task in measured}
-                    mine.append(Entry(entry.label, entry.benchmarks, scores))
+                    rows = {plain_name(task): entry.rows[task] for task in measured}
+                    mine.append(Entry(entry.label, entry.benchmarks, scores, rows=rows))
             title = f"{benchmark.name} (own data, {versions.get(state, '')}content {state.removeprefix('.local-')})"
             yield _board(benchmark, mine, title, more=(note,))
 
 
 def _board(
     benchmark: PatentBenchmark,
-    known: Iterable[Entry],
+    known: Sequence[Entry],
     title: str,
     further: Sequence[PatentBenchmark] = (),
     more: Sequence[str] = (),
+    *,
+    is_total: bool = False,
 ) -> str:
     scores = [(entry.label, entry.scores) for entry in known]
     notes = ("A dash is a mean over tasks of which one or more were not measured.", *more)
-    return as_markdown(ranking(benchmark, scores, name=slug(title), title=title, further=further, notes=notes).marked())
+    board = ranking(benchmark, scores, name=slug(title), title=title, further=further, notes=notes).marked()
+    return "\n".join([as_markdown(board), *([] if is_total else _with_intervals(benchmark, known))])
+
+
+def _with_intervals(benchmark: PatentBenchmark, known: Sequence[Entry]) -> Iterator[str]:
+    """Yield the scores of the task by queries that most models have: with interval, number of queries and day."""
+    measured = Counter(task for entry in known for task, row in entry.rows.items() if row["queries"])
+    names = [task.metadata.name for tasks in benchmark.groups.values() for task in tasks]
+    task = max((name for name in names if measured[name]), key=measured.__getitem__, default="")
+    rows = [(entry.label, entry.rows[task]) for entry in known if task in entry.rows and entry.rows[task]["queries"]]
+    if not rows:
+        return
+    cells = []
+    for label, row in sorted(rows, key=lambda one: (-one[1]["value"], one[0])):
+        table = pq.read_table(row["queries"])
+        values = table[row["main_score"].replace("_at_", "@")].to_numpy()[:, None]
+        groups = table["group"].to_pylist() if "group" in table.column_names else range(len(values))
+        low, high = bootstrap(by_group(values, groups)).intervals()[0]
+        numbers = Cell(row["value"], small=row["small"]), Cell(f"[{low:.4f}, {high:.4f}]"), Cell(len(values), 0)
+        cells.append((Cell(label), *numbers, Cell(row["date"][:10])))
+    measure = measure_title(rows[0][1]["main_score"])
+    columns = (*text_columns(model="Model"), Column("score", measure), *text_columns(interval="95% interval"))
+    columns = (*columns, *number_columns(queries="Queries"), *text_columns(date="Date"))
+    notes = (explained(),) if any(row["small"] for _, row in rows) else ()
+    yield f"#{as_markdown(Table(slug(task), task, columns, tuple(cells), notes=notes).marked())}"  # below the board
 
 
 @dataclass(frozen=True)
 class Entry:
-    """The label of a model, its benchmarks, the main score of each task, and the records of own data."""
+    """The label of a model, its benchmarks, the main score of each task, records of own data, and results by task."""
 
     label: str
     benchmarks: frozenset[str]
     scores: dict[str, float]
     own: tuple[Mapping[str, str], ...] = ()
+    rows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

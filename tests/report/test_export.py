@@ -1,6 +1,7 @@
 """Exported and refused results, the reasons, and the written files."""
 
 import json
+import re
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ from small_bases import write_static
 
 from patent_mteb.errors import DataError
 from patent_mteb.identity import content_revision
+from patent_mteb.metrics.significance import bootstrap
 from patent_mteb.models.registry import suite_metas
 from patent_mteb.report.collect import ReportError, collect
 from patent_mteb.report.export import check_board, prepare
@@ -94,7 +96,7 @@ def test_a_board_grows_model_by_model(tmp_path):
     overall, dapfam, patenteb = board.split("\n## ")
     assert dapfam.startswith("DAPFAM")
     assert "MiniLM" not in dapfam
-    lines = [line.split(" | ") for line in patenteb.splitlines() if "@" in line]
+    lines = [line.split(" | ") for line in patenteb.split("### ")[0].splitlines() if "@" in line]
     assert [(*line[:3], line[-1]) for line in lines] == [
         (f"| {MINILM} @{REVISION[:12]}", "1", "0.5700", "15 of 15 |"),
         ("| intfloat/multilingual-e5-large @abc", "–", "–", "1 of 15 |"),  # a part is not a mean over the whole
@@ -169,7 +171,7 @@ def test_settings_keep_their_place(tmp_path):
     listed(model_folder(tmp_path / "in", MINILM, REVISION, {"dims": 64}), DAPFAM, 0.3)
     listed(model_folder(tmp_path / "in", MINILM, REVISION), DAPFAM, 0.4)
     assert prepare(tmp_path / "in", tmp_path / "out", upstream=False).exported == 2
-    rows = (tmp_path / "out" / "leaderboard.md").read_text().split("## DAPFAM")[1].splitlines()
+    rows = (tmp_path / "out" / "leaderboard.md").read_text().split("## DAPFAM")[1].split("### ")[0].splitlines()
     assert ["0.3" in row for row in rows if "(dims=64)" in row] == [True]
     assert ["0.4" in row for row in rows if MINILM in row and "dims" not in row] == [True]
     assert len(list((tmp_path / "out" / "results").rglob(f"{DAPFAM}.json"))) == 2
@@ -309,7 +311,7 @@ def test_a_board_lists_local_checkpoints_under_the_name_that_the_user_gives(tmp_
     outcome = prepared(**{str(checkpoint): "Ours | v3"})
     assert (outcome.exported, len(outcome.refused)) == (1, 1), "the other content is another checkpoint"
     board = (tmp_path / "out" / "leaderboard.md").read_text()
-    (row,) = (line for line in board.splitlines() if "local checkpoint" in line)
+    (row,) = (line for line in board.split("### ")[0].splitlines() if "local checkpoint" in line)
     assert rf"Ours \| v3 (local checkpoint) @{content[:12]}" in row and "0.5000" in row
     (path,) = (tmp_path / "out" / "results" / "local__ours").rglob("Acme*.json")
     assert path.parent.name == content
@@ -334,6 +336,13 @@ def test_a_board_lists_a_vendor_under_the_name_that_the_user_gives(tmp_path):
         assert f"| {label} (stored ranking) @{digest[:12]}" in board and "0.5000" in board
         assert not check_board(tmp_path / label).problems
         assert "## Patent embedding leaderboard" not in board, "a table without rows"
+        (line,) = (one for one in board.split("### AcmeCitationRetrieval")[1].splitlines() if label in one)
+        row = line.strip("| ").split(" | ")
+        (queries,) = (tmp_path / label).rglob("*.queries.parquet")
+        values = pq.read_table(queries)["ndcg@10"].to_numpy()[:, None]
+        low, high = bootstrap(values).intervals()[0]
+        assert row[1:4] == ["0.5000†", rf"\[{low:.4f}, {high:.4f}\]", str(len(values))], "4 queries are few"
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", row[4])
     (refused,) = prepare(tmp_path / "in", tmp_path / "up").refused
     assert "measured on local data" in refused.reason
 
@@ -353,7 +362,7 @@ def test_a_leaderboard_of_ones_own_takes_named_data_and_models_of_the_suite(tmp_
         "## DAPFAM",
         *(f"## Acme (own data, version 1, content {one * 12})" for one in "ab"),
     ]
-    first, second = board.split("## Acme")[1:]
+    first, second = board.split("## Acme (")[1:]
     assert "0.5000" in first and "0.6000" not in first and "0.6000" in second and "0.5000" not in second
     assert "say nothing about the published benchmark" in first
     assert "0.9000" not in board
