@@ -61,8 +61,7 @@ def board(
     """Add results to a leaderboard of your own, own data and models included; 'report' makes its page.
 
     Args:
-        name: List a local checkpoint or a stored ranking (run/...) under this name; MODEL is its directory or its name
-            in the results. Repeatable.
+        name: List a local checkpoint or stored ranking under this name; MODEL is its directory or its name. Repeatable.
     """
     if wrong := [one for one in name if "=" not in one]:
         raise DataError(f"--name {wrong[0]} gives no name", remedy="write it as MODEL=NAME")

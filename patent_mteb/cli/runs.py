@@ -118,8 +118,7 @@ def score(
     """Score the ranking or the hit list of any system (a search product, an agent, a pipeline) like a model's.
 
     Args:
-        run: TREC run (query Q0 document rank score tag), or a table (CSV, TSV, XLSX) with columns of the query, the
-            document, its rank or score. Patent numbers may have any spelling.
+        run: TREC run, or a table (CSV, TSV, XLSX) of queries, documents, ranks or scores; numbers in any spelling.
         task: Task that was searched: its corpus, judgements and hidden documents count.
         name: Name of the system, stored as run/NAME; without it the name of the file.
         drop_unknown: Drop and count documents that are not in the task's corpus.
