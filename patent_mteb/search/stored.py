@@ -20,7 +20,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import DataError
 from patent_mteb.identity import compose_meta, count, number
-from patent_mteb.patents.numbers import read_number
+from patent_mteb.patents.numbers import key_of, read_number
 from patent_mteb.search import fusion, trec
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.run import Run, TopK
@@ -196,15 +196,17 @@ class StoredRun(ArraySearch):
             remedy = "name the queries in a column, or save the list as a file with the name of its query"
             raise DataError("no column names the queries", path=self.path, remedy=remedy)
         missing = [query for query in query_ids if query not in results]
+        seen = set(query_ids)
+        further = [query for query in results if query not in seen]
+        others = f" (the file has '{further[0]}'{_same_number(further[0], query_ids)})" if further else ""
         if len(missing) == len(query_ids):
             problem = f"it has none of the {len(missing)} queries of the task, such as '{missing[0]}'"
-            raise DataError(problem, path=self.path, remedy="name the task that was searched")
+            raise DataError(f"{problem}{others}", path=self.path, remedy="name the task that was searched")
         if missing and not self.allow_missing:
             count = f"{len(missing)} of {len(query_ids)} queries of the task have no ranking"
             remedy = "write the run again, or count them as not found with --allow-missing"
-            raise DataError(f"{count}, the first is '{missing[0]}'", path=self.path, remedy=remedy)
-        seen = set(query_ids)
-        if further := [query for query in results if query not in seen]:
+            raise DataError(f"{count}, the first is '{missing[0]}'{others}", path=self.path, remedy=remedy)
+        if further:
             message = "%s: %d queries are not the task's and do not count, the first is %s"
             logger.warning(message, self.path, len(further), further[0])
 
@@ -225,7 +227,8 @@ class StoredRun(ArraySearch):
             return {query: dict(found) for query, found in rankings.items()}
         if not self.drop_unknown:
             query, document = strange[0]
-            problem = f"query '{query}' found document '{document}', which is not in the corpus of the task"
+            its = _same_number(document, self.doc_ids)
+            problem = f"query '{query}' found document '{document}', which is not in the corpus of the task{its}"
             remedy = "name a task over the corpus that was searched, or drop such documents with --drop-unknown"
             raise DataError(f"{problem} ({len(strange)} such places)", path=self.path, remedy=remedy)
         logger.warning("%s: %d places with documents that are not in the corpus are dropped", self.path, len(strange))
@@ -254,6 +257,13 @@ def ids_of(names: Iterable[str], ids: Sequence[str]) -> dict[str, str]:
         if one := whole.get(read[name].docdb) or (alike[0] if len(alike) == 1 else ""):
             result[name] = one
     return result
+
+
+def _same_number(name: str, ids: Sequence[str]) -> str:
+    """Say which ids have the number of a name that is none of them: another kind code, or several."""
+    key = key_of(name)
+    same = [one for one in ids if key and key_of(one) == key]
+    return f"; of its number there are: {', '.join(sorted(same)[:3])}" if same else ""
 
 
 def _renamed(found: Mapping[str, float], names: Mapping[str, str]) -> dict[str, float]:

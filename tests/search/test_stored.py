@@ -198,3 +198,12 @@ IDS = ["EP3000000A1", "EP3000000B1", "US9000000B2", "WO2010123456"]
 )
 def test_a_patent_number_in_any_spelling_is_the_id_of_its_publication(name, expected):
     assert ids_of([name, "US9000000B2"], IDS) == ({name: expected} if expected else {})
+
+
+def test_a_number_that_may_be_of_two_documents_is_refused_with_both(tmp_path):
+    (path := tmp_path / "hits.csv").write_text("query,document,score\nq1,EP 3000000,1\n")
+    texts = dict.fromkeys(["EP3000000A1", "EP3000000B1"], "text")
+    with pytest.raises(DataError, match="in the corpus of the task; of its number there are: EP3000000A1, EP3000000B1"):
+        run_of(StoredRun(path), texts, {"q1": "text"})
+    with pytest.raises(DataError, match=r"none of the 1 queries of the task, such as 'EP1A1' \(the file has 'q1'\)"):
+        run_of(StoredRun(path), texts, {"EP1A1": "text"})
