@@ -45,7 +45,7 @@ def report(
     Args:
         results: Results folder of 'patent-mteb run'.
         format: Formats of the tables: terminal, markdown, csv, latex.
-        every_table: Print all tables; a long report prints its summaries only.
+        every_table: Print all tables, not only the answers.
         out: Write tables, and plots with --plots, to this folder.
         html: Write a self-contained page to this folder.
         texts: Show texts of real data on the page, where their licence allows it.

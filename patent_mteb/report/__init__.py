@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "ReportOutcome", "run"]
 FORMATS = ("terminal", "markdown", "csv", "latex")
-_PRINTED_ROWS = 100  # a report with more rows prints its summaries only, unless all tables are requested
 
 
 @dataclass(frozen=True)
@@ -74,14 +73,14 @@ def run(
         baseline: a model; letters mark significantly better runs.
         test: of :data:`patent_mteb.metrics.significance.TESTS`.
         as_json: return the document of ``--json`` too.
-        every_table: print all tables on the terminal. By default a report of more than 100 rows prints one over all
-            benchmarks, one of each benchmark, and those of ``published``.
+        every_table: print all tables on the terminal, not only the answers and the rows of papers.
         progress: show a bar while figures are drawn.
     """
     from tqdm.auto import tqdm
 
     from patent_mteb.files import write_text
-    from patent_mteb.report import figures, geometries, reproduce, tables
+    from patent_mteb.report import answers, figures, geometries, jobs, reproduce, tables
+    from patent_mteb.report.cells import slug
     from patent_mteb.report.collect import ReportError, collect
     from patent_mteb.report.page import page, payload
     from patent_mteb.report.published import tables_with_measured_rows
@@ -104,11 +103,9 @@ def run(
     by_task, unread = geometries.read(collected)
     reproduced = reproduce.reproduce(collected)
     paired = reproduce.table(reproduced)
-    measured = [
-        *([replace(paired, summary=True)] if paired else []),
-        *tables.build(collected, compared),
-        *geometries.tables(by_task),
-    ]
+    found = {name: jobs.jobs(source, compared) for name, source in collected.data_sources.items()}
+    built = tables.build(collected, compared, found)
+    measured = [*([replace(paired, summary=True)] if paired else []), *built, *geometries.tables(by_task)]
     rows_of_papers, notes = tables_with_measured_rows(collected) if published else ([], ())
     printed = [replace(table, summary=True) for table in rows_of_papers]
     comparison = reproduced.messages if "real" in collected.data_sources else ()
@@ -116,13 +113,20 @@ def run(
     messages = by_reason(every)
     drawn = figures.draw(collected, by_task, compared) if plots else []
     frames = tables.tidy(collected, compared) if as_json or "csv" in formats else {}
-    shown, files = _tables(frames, (*measured, *printed), formats, out, every_table)
+    first = []
+    if "terminal" in formats:
+        by_name = {table.name: table for table in built}
+        for name, source in collected.data_sources.items():
+            first.append(answers.answers(source, found[name], by_name[slug(name, "overall")]))
+    shown, files = _tables(frames, (*measured, *printed), formats, out, every_table, first)
     document = tables.as_json(frames, reproduce.as_json(reproduced)["lines"], every) if as_json else None
     if folder:
         for plot in tqdm(drawn, desc="Drawing", unit=" figures", disable=not (progress and drawn)):
             files += figures.save(plot.figure, folder / "plots" / plot.name)
     if html:
-        content = payload(collected, compared, measured, printed, messages, texts=texts, geometries=by_task)
+        content = payload(
+            collected, compared, measured, printed, messages, texts=texts, geometries=by_task, found=found
+        )
         files.append(write_text(html / "index.html", page(content)))
     return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)), document)
 
@@ -133,23 +137,23 @@ def _tables(
     formats: Sequence[str],
     out: Path | None,
     every_table: bool,
+    first: Sequence[Any],
 ) -> tuple[list[Any], list[Path]]:
-    """Render the tables in every format; return the printed ones and the written files."""
+    """Render the tables in every format; return the printed items, on a terminal after ``first``, and the files."""
     from patent_mteb.files import write_text
     from patent_mteb.report import rendering
 
     shown: list[Any] = []
     files: list[Path] = []
-    long = sum(len(table.rows) for table in tables) > _PRINTED_ROWS
     for name in dict.fromkeys(formats):
-        cut = name == "terminal" and long and not every_table
+        cut = name == "terminal" and not every_table
         chosen = [table for table in tables if table.summary or not cut]
+        shown += first if name == "terminal" else []
         texts = {table.name: rendering.FORMATS[name](table) for table in chosen}
         if name == "terminal" or out is None:
             shown += texts.values()
             if left := len(tables) - len(chosen):
-                ways = "--every-table prints them, --html DIR shows them, --format csv --out DIR writes them."
-                shown.append(f"{left} more tables: {ways}")
+                shown.append(f"{left} tables: --every-table prints them, --html DIR shows them.")
         elif name == "csv":
             texts |= {stem: rendering.frame_as_csv(frame) for stem, frame in frames.items()}
             files += [write_text(out / "csv" / f"{stem}.csv", text) for stem, text in texts.items()]

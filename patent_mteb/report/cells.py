@@ -82,7 +82,7 @@ class Cell:
     @property
     def text(self) -> str:
         if self.value is None:
-            return MISSING
+            return self.title or MISSING
         if self.title or isinstance(self.value, str):
             return self.title or str(self.value)
         return f"{self.value:z.{self.digits}f}{self.unit}"  # z: no -0.00
@@ -127,7 +127,7 @@ class Table:
     emphasised: frozenset[int] = frozenset()  # positions of rows that stand out
     benchmark: str = ""  # empty for a table over all benchmarks
     at_once: int = 0  # the most columns of numbers next to each other; 0 for all. csv files are never split
-    summary: bool = False  # whether a long report prints it
+    summary: bool = False  # whether a terminal shows it without --every-table
 
     def parts(self) -> tuple[Table, ...]:
         """Return the table as it is shown: several tables of the same rows if it has too many columns of numbers."""

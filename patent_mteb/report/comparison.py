@@ -38,6 +38,7 @@ class Comparison:
         scores: their main scores on these queries.
         interval: 95% interval of the first score minus the second, for this pair alone.
         p: two-sided p value, for all compared pairs together.
+        pairs: number of these.
         higher: number of queries with a higher score of the first run.
         lower: number of queries with a lower one.
         queries: number of queries.
@@ -51,6 +52,7 @@ class Comparison:
     scores: tuple[float, float]
     interval: tuple[float, float]
     p: float
+    pairs: int
     higher: int
     lower: int
     queries: int
@@ -67,6 +69,23 @@ class Comparison:
         """Whether the queries distinguish the two runs."""
         return self.p < ALPHA
 
+    @property
+    def digits(self) -> int:
+        return supported_digits(self.interval)
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Both ends of the interval as texts; an end near 0 keeps its sign."""
+        hidden = any(end and round(end, self.digits) == 0 for end in self.interval)
+        low, high = (f"{end:z.{self.digits + hidden}f}" for end in self.interval)
+        return low, high
+
+    @property
+    def shares(self) -> str:
+        """How often the first score is higher and lower."""
+        higher, lower = (f"{100 * count / self.queries:.0f}" for count in (self.higher, self.lower))
+        return f"higher in {higher} and lower in {lower} of 100 searches"
+
     def turned(self) -> Comparison:
         """Return the second run against the first."""
         low, high = self.interval
@@ -80,19 +99,15 @@ class Comparison:
         if self.difference < 0:
             return self.turned().sentence(names)
         first, second = ((names or {}).get(run, run) for run in (self.first, self.second))
-        digits = supported_digits(self.interval)
-        one, other = (f"{score:.{digits}f}" for score in self.scores)
-        low, high = ends(self.interval, digits)
-        share = [f"{100 * count / self.queries:.0f}" for count in (self.higher, self.lower)]
-        verdict = (
-            f"{first} is better than {second}"
-            if self.distinguished
-            else f"{first} and {second} are not distinguishable"
-        )
+        one, other = (f"{score:.{self.digits}f}" for score in self.scores)
+        low, high = self.ends
+        tied = f"{first} and {second} are not distinguishable"
+        verdict = f"{first} is better than {second}" if self.distinguished else tied
+        alone, together = (" for this pair alone", f" over all {self.pairs} pairs") if self.pairs > 1 else ("", "")
         said = (
-            f"{verdict}: {measure_title(self.measure)} {one} against {other}, difference {self.difference:.{digits}f}"
-            f" [{low}, {high}], p {'' if self.p < 0.0001 else '= '}{p_text(self.p)}; higher in {share[0]} and lower in"
-            f" {share[1]} of 100 searches."
+            f"{verdict}: {measure_title(self.measure)} {one} against {other}, difference"
+            f" {self.difference:.{self.digits}f} [{low}, {high}]{alone}, p {'' if self.p < 0.0001 else '= '}"
+            f"{p_text(self.p)}{together}; {self.shares}."
         )
         if not self.distinguished and self.needed is not None and self.needed > self.queries:
             said += f" A difference of this size needs about {self.needed:,} searches; these are {self.queries:,}."
@@ -106,13 +121,6 @@ class Comparison:
         if self.needed is None:
             return said
         return f"{said} One of {abs(self.difference):.2g}, as here, needs about {self.needed:,} searches."
-
-
-def ends(interval: tuple[float, float], digits: int) -> tuple[str, str]:
-    """Return both ends of the interval of a difference as texts: an end near 0 keeps its sign."""
-    hidden = any(end and round(end, digits) == 0 for end in interval)
-    low, high = (f"{end:z.{digits + hidden}f}" for end in interval)
-    return low, high
 
 
 def compare_runs(
@@ -158,6 +166,7 @@ def _pairs(read: Mapping[str, QueryTable], part: str, test: str, measure: str) -
                 (float(means[one]), float(means[other])),
                 (low, high),
                 float(joint[one, other]),
+                len(first),
                 *outcomes(values[:, one], values[:, other]),
                 len(values),
                 None if needed is None else ceil(needed * len(values) / len(rows)),
@@ -265,7 +274,7 @@ def compare(
         {run: names[run] for run in compared},
         scores,
         pairs,
-        {run: cost_of_a_million(view.results.filter(run=run)) for run in compared},
+        {run: cost_of_a_million(view.results, run) for run in compared},
         _differing(view, measured, part, pairs[0]) if len(pairs) == 1 else (),
     )
 

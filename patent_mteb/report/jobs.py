@@ -107,7 +107,7 @@ def _job(title: str, view: BenchmarkView, task: MeasuredTask, part: str, statist
     pairs = compare_runs(view, task, part, list(usable), statistics.test)
     baseline = _baseline(view, scores, statistics)
     job = Job(title, view, task, part, scores, known, tuple(best), baseline, tuple(pairs))
-    return replace(job, costs={run: cost_of_a_million(view.results.filter(run=run)) for run in best or [job.first]})
+    return replace(job, costs={run: cost_of_a_million(view.results, run) for run in best or [job.first]})
 
 
 def _baseline(view: BenchmarkView, scores: Mapping[str, Cell], statistics: Statistics) -> str:
@@ -118,9 +118,8 @@ def _baseline(view: BenchmarkView, scores: Mapping[str, Cell], statistics: Stati
     return max(filter(lambda run: is_bm25(models[run]), scores), key=lambda run: scores[run].value or 0, default="")
 
 
-def table(source: DataSourceView, statistics: Statistics) -> Table:
+def table(source: DataSourceView, found: Sequence[Job], statistics: Statistics) -> Table:
     """Return one row a job."""
-    found = jobs(source, statistics)
     runs = list(source.main_scores)
     names = names_in_text(source.results)
     other = statistics.baseline or "BM25"
@@ -132,16 +131,22 @@ def table(source: DataSourceView, statistics: Statistics) -> Table:
         *number_columns(helped="Helps", hurt="Hurts"),
         Column("queries", "Searches", marked=False, folded=True),
         *number_columns(cpu_hours="CPU hours", gpu_hours="GPU hours", gigabytes="GB"),
-        *text_columns(gap_of="Gap of", cheapest="Cheapest", task="Task", measure="Measure"),
+        *text_columns(gap_of="Gap of"),
+        Column("against", "Gap to", numeric=False, folded=True),
+        *text_columns(cheapest="Cheapest", task="Task", part="Slice", measure="Measure"),
     )
-    rows = tuple(tuple(_cells(job, names, names.get(other, other))) for job in found)
+    several = (
+        len({job.baseline for job in found if job.baseline}) > 1
+        or sum(map(is_bm25, source.results["model"].unique())) > 1
+    )
+    rows = tuple(tuple(_cells(job, names, names.get(other, other), several=several)) for job in found)
     name = slug(source.data_source.name, "jobs")
     title = source.data_source.titled("Which model for which job" if len(runs) > 1 else "What the model does")
     notes = _notes(found, other, len(runs))
-    return Table(name, title, columns, rows, source.data_source.banner, tuple(notes), summary=True)
+    return Table(name, title, columns, rows, source.data_source.banner, tuple(notes))
 
 
-def _cells(job: Job, names: Mapping[str, str], other: str) -> Iterator[Cell]:
+def _cells(job: Job, names: Mapping[str, str], other: str, *, several: bool) -> Iterator[Cell]:
     first, gap = job.first, job.gap
     score, cell = job.statistics[first], job.scores[first]
     interval = cell.interval or ((score.low, score.high) if score else None)
@@ -163,8 +168,10 @@ def _cells(job: Job, names: Mapping[str, str], other: str) -> Iterator[Cell]:
     for amount in (cost.hours.get("CPU"), cost.hours.get("GPU"), cost.gigabytes):
         yield Cell(amount, 1, title="" if amount is None else f"{amount:.2g}" if amount < 100 else f"{amount:.0f}")
     yield Cell(gap.first if gap else "", title=names[gap.first] if gap else _why_no_gap(job, other))
+    against = gap.second if gap and several else ""
+    yield Cell(against, title=names.get(against, ""))
     yield Cell(cheapest or None, title=f"{names[cheapest]} (by {by})" if cheapest else "")
-    yield from (Cell(job.task.name), Cell(measure, title=measure_title(measure)))
+    yield from (Cell(job.task.name), Cell(job.part), Cell(measure, title=measure_title(measure)))
 
 
 def _why_no_gap(job: Job, other: str) -> str:
@@ -211,5 +218,6 @@ def _notes(found: Sequence[Job], baseline: str, runs: int) -> Iterator[str]:
         yield f"To compare with a keyword search, run it and report again: patent-mteb run -t {names} -m bm25"
     yield (
         "Hours and GB: of the best model for a million patents, from the texts of the benchmark's tasks that reached"
-        " it on its machine, and of vectors in single precision or the index; a dash was not measured."
+        " it on its machine, and of the index or its vectors; a fusion costs what its parts cost. A dash was not"
+        " measured."
     )

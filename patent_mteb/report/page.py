@@ -28,9 +28,10 @@ from patent_mteb.report.cells import TIED, UNTESTED, Cell, Column, Score, Table,
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.explorer import Explorer, TaskTexts
 from patent_mteb.report.figures import on_page
+from patent_mteb.report.jobs import Job
 from patent_mteb.report.model_facts import FACTS, facts_of_runs
 from patent_mteb.report.records import state_of_data
-from patent_mteb.report.series import is_bm25, model_names, without_organisation
+from patent_mteb.report.series import is_bm25, model_names, names_in_text, without_organisation
 from patent_mteb.report.statistics import Statistics
 from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask, gap_percent
 from patent_mteb.report.words import TERMS, measure_title, visible
@@ -120,6 +121,18 @@ def _jobs(table: Table) -> dict[str, Any]:
     return _table(table) | {"keys": keys, "ends": ends, "gap": gap}
 
 
+def _pairs(jobs: Sequence[Job], names: Mapping[str, str], numbers: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return a sentence on each two runs in each job, and the two runs that the page begins with."""
+    found = []
+    for job in jobs:
+        first = job.gap or job.pairs[0]
+        said = [[numbers[pair.first], numbers[pair.second], pair.sentence(names)] for pair in job.pairs]
+        start = [numbers[first.first], numbers[first.second]]
+        shown = {numbers[run]: name for run, name in names.items()}
+        found.append({"title": job.title, "start": start, "names": shown, "said": said})
+    return found
+
+
 def means_of(table: Table, leaving: Collection[str] = ()) -> list[dict[str, Any]]:
     """Return the numbers of a table of means, a list for each column."""
     found = []
@@ -129,10 +142,20 @@ def means_of(table: Table, leaving: Collection[str] = ()) -> list[dict[str, Any]
         cells = [row[place] for row in table.rows]
         shape = {"key": column.key, "title": column.title, "marked": column.marked, "digits": _digits(cells)}
         values = {"values": [cell.value for cell in cells], "behind": [cell.behind for cell in cells]}
+        values |= {"missing": [cell.title if cell.value is None else "" for cell in cells]}
         ends = [_ends(cell.score) for cell in cells]
-        more = {"without": [cell.small for cell in cells], "intervals": ends, "sure": [*map(supported_digits, ends)]}
+        least = _distinct_digits(cells) if column.key in ("overall", "score") else 1
+        sure = [max(supported_digits(interval), least) for interval in ends]
+        more = {"without": [cell.small for cell in cells], "intervals": ends, "sure": sure}
         found.append(shape | values | more)
     return found
+
+
+def _distinct_digits(cells: Sequence[Cell]) -> int:
+    """Return the decimals with which the scores of different ranks look different, at most four."""
+    values = [cell.value for cell in cells if isinstance(cell.value, float)]
+    distinct = [len({round(value, digits) for value in values}) for digits in range(1, 5)]
+    return 1 + distinct.index(distinct[-1])
 
 
 def _digits(cells: Iterable[Cell]) -> int:
@@ -310,8 +333,9 @@ def payload(
     *,
     texts: bool = False,
     geometries: pl.DataFrame | None = None,
+    found: Mapping[str, Sequence[Job]] | None = None,
 ) -> dict[str, Any]:
-    """Return the content of the page as JSON-like values."""
+    """Return the content of the page as JSON-like values; ``found`` are the jobs of each data source."""
     by_name = {table.name: table for table in tables}
     numbers = {run: number for number, run in enumerate(collected.runs)}
     facts, seen = facts_of_runs(collected)
@@ -321,8 +345,10 @@ def payload(
     tabs: list[dict[str, Any]] = []
     for name, source in collected.data_sources.items():
         jobs, overall = (by_name[slug(name, kind)] for kind in ("jobs", "overall"))
+        pairs = [job for job in (found or {}).get(name, ()) if job.pairs]
         paired = [_table(by_name["reproduction"])] if name == "real" and "reproduction" in by_name else []
         tab, made = _tab(overall, source.data_source, "front"), front(source, jobs, overall, statistics, numbers)
+        made["pairs"] = _pairs(pairs, names_in_text(source.results), numbers)
         tabs.append(tab | made | {"notes": [*made["notes"], *tab["notes"]], "reproduction": paired})
         for view in source.benchmarks:
             summary = by_name[slug(name, view.name)]

@@ -65,10 +65,13 @@ def is_bm25(model: str) -> bool:
 
 
 def names_in_text(results: pl.DataFrame) -> dict[str, str]:
-    """Name the runs of results (:class:`.Collected`) in sentences: a BM25 without another is BM25."""
+    """Name the runs of results (:class:`.Collected`) in sentences: without settings where the name is clear.
+
+    A BM25 without another is BM25.
+    """
     models = dict(results.select("run", "model").unique(maintain_order=True).iter_rows())
     lexical = [run for run, model in models.items() if is_bm25(model)]
-    return model_names(models, settings=True) | {run: "BM25" for run in lexical if len(lexical) == 1}
+    return model_names(models) | {run: "BM25" for run in lexical if len(lexical) == 1}
 
 
 @dataclass
@@ -207,6 +210,7 @@ def _label(system: _System) -> str:
 
 
 _BYTES_PER_DIMENSION = 4  # of a float32 vector
+_OF_PRECISION = {"int8": 1, "uint8": 1, "binary": 1 / 8}  # bytes a dimension of vectors in other precisions
 
 _EFFORT = {
     "seconds a query of the second stage": "seconds_per_query",
@@ -272,7 +276,8 @@ class Cost:
     """What a million patents cost a run, extrapolated from the texts of a benchmark's tasks; None if not measured.
 
     Hours are those of encoding, or of an index of words, by device. Gigabytes are those of the index, else of vectors
-    in single precision. For passages and other compositions, whose texts are not patents, nothing is known.
+    in the precision of the run. A fusion costs what its parts cost together. For passages and other compositions, whose
+    texts are not patents, nothing is known.
     """
 
     hours: Mapping[str, float] = field(default_factory=dict)  # device (CPU, GPU) -> hours
@@ -284,11 +289,50 @@ class Cost:
         return ", ".join(said) or "not measured"
 
 
-def cost_of_a_million(results: pl.DataFrame) -> Cost:
-    """Return the cost of one run by its results on a benchmark."""
-    settings = json.loads(results["settings"][0])
-    if "kind" in settings:
-        return Cost()
+def cost_of_a_million(results: pl.DataFrame, run: str) -> Cost:
+    """Return the cost of a run by the results on a benchmark, in which the parts of a fusion are found too."""
+    own = results.filter(pl.col("run") == run)
+    settings = json.loads(own["settings"][0])
+    if settings.get("kind") in _FUSIONS:
+        return _sum_of_parts(results, settings.get("parts") or [])
+    return Cost() if "kind" in settings else _cost_of_a_model(own, settings)
+
+
+_FUSIONS = ("hybrid", "fused")
+
+
+def _sum_of_parts(results: pl.DataFrame, parts: Sequence[_System]) -> Cost:
+    """Add the costs of systems with results; nothing is known of the sum without one of them."""
+    costs = [cost_of_a_million(results, run) if (run := _run_of(part, results)) else Cost() for part in parts]
+    hours: dict[str, float] = {}
+    for device, value in (one for cost in costs for one in cost.hours.items()):
+        hours[device] = hours.get(device, 0) + value
+    sizes = [cost.gigabytes for cost in costs if cost.gigabytes is not None]
+    return Cost(hours if all(cost.hours for cost in costs) else {}, sum(sizes) if len(sizes) == len(costs) else None)
+
+
+def _run_of(system: _System, results: pl.DataFrame) -> str:
+    """Return the run of a part of a fusion; empty if it has no results.
+
+    A fusion's BM25 chooses its analyser for each corpus. A run of BM25 has the name of the analyser.
+    """
+    settings, name = _settings(system), str(system["name"])
+    for run, model, revision, own in (
+        results.select("run", "model", "revision", "settings").unique().sort("run").iter_rows()
+    ):
+        known = json.loads(own)
+        if (model, revision, known) == (name, system.get("revision"), settings):
+            return str(run)
+        if (
+            name.endswith("bm25-auto")
+            and is_bm25(model)
+            and all(known.get(one) == settings[one] for one in ("method", "k1", "b"))
+        ):
+            return str(run)
+    return ""
+
+
+def _cost_of_a_model(results: pl.DataFrame, settings: Mapping[str, Any]) -> Cost:
     hours = {what[:3]: value for what, value in _encoding_hours(results) if what.endswith("million texts")}
     indexed, megabytes, documents = 0.0, 0.0, 0.0
     for spent in map(json.loads, results["spent"]):
@@ -299,5 +343,7 @@ def cost_of_a_million(results: pl.DataFrame) -> Cost:
     if indexed and not hours:
         hours = {"CPU": indexed / documents * 1e6 / 3600}
     dims = settings.get("dims") or results["dims"].drop_nulls().first()
-    size = megabytes / documents * 1e3 if documents else dims * _BYTES_PER_DIMENSION / 1e3 if is_amount(dims) else None
-    return Cost(hours, size)
+    width = _OF_PRECISION.get(settings.get("vectors", ""))
+    if is_amount(dims) and (width or not documents):  # the index of a run holds bytes and bits in single precision
+        return Cost(hours, dims * (width or _BYTES_PER_DIMENSION) / 1e3)
+    return Cost(hours, megabytes / documents * 1e3 if documents else None)

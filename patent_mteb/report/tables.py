@@ -172,10 +172,11 @@ _DIGITS = 9  # decimals to which equal scores agree: means of the same numbers d
 
 @dataclass(frozen=True)
 class Ranking:
-    """Runs with the same tasks, ranked by the mean over these; equal scores share a rank."""
+    """Runs ranked by the mean over tasks that all of them have; equal scores share a rank."""
 
     tasks: int = 0
     complete: bool = False  # whether the runs have every task of the benchmark
+    basis: str = ""  # what the tasks are, if runs with other tasks are ranked too
     scores: Mapping[str, float] = field(default_factory=dict)
     ranks: Mapping[str, int] = field(default_factory=dict)
     # 95% intervals of the ranks of all runs together, and of each score; empty if a score cannot be resampled.
@@ -189,11 +190,16 @@ def rank_runs(
     small: Mapping[str, Collection[str]] = MappingProxyType({}),
     pairs: Mapping[str, Pairs] = MappingProxyType({}),
     limits: Mapping[str, Mapping[str, Score]] = MappingProxyType({}),
+    shared: Collection[str] = (),
+    basis: str = "headlines",
 ) -> Ranking:
-    """Rank the runs with the most tasks of a benchmark; runs with fewer or other tasks have no rank.
+    """Rank the runs that have the same tasks.
 
-    The score is that of the benchmark: the mean over the tasks, for a macro-average over the groups' means. Tasks with
-    few queries, rows or classes (:mod:`patent_mteb.metrics.significance`) do not count.
+    If all runs have the same tasks, the score is that of the benchmark: the mean over the tasks, for a macro-average
+    over the groups' means. Otherwise it is the mean over ``shared`` tasks, which ``basis`` names: so systems that only
+    search are ranked with models that also classify. Of these tasks, those are taken that give most scores; a run
+    without one of them has no rank. Without them, runs with fewer tasks than others have no rank. Tasks with few
+    queries, rows or classes (:mod:`patent_mteb.metrics.significance`) do not count.
 
     ``pairs`` and ``limits`` are the scores by query and the intervals of the tasks, from which the score is resampled.
     The intervals of ranks hold together: from one more than the number of runs that are better in a joint comparison of
@@ -206,13 +212,20 @@ def rank_runs(
     if not any(usable for usable, _ in coverage.values()):
         return Ranking()
     counts = Counter(coverage.values())
+    heads = {run: usable & set(shared) for run, (usable, _) in coverage.items()}
+    is_shared = len(counts) > 1 and any(heads.values())
 
     def preferred(cover: tuple[frozenset[str], frozenset[str]]) -> tuple[int, int, int, list[int]]:
         places = sorted(order[name] for name in cover[0])
         return len(cover[0]), len(cover[1]), counts[cover], [-place for place in places]
 
-    most = max(coverage.values(), key=preferred)
-    runs = [run for run, cover in coverage.items() if cover == most]
+    if is_shared:
+        having = {own: [run for run, others in heads.items() if own <= others] for own in heads.values() if own}
+        chosen = max(having, key=lambda own: (len(own) * len(having[own]), len(own), sorted(own)))
+        most, runs = (chosen, chosen), having[chosen]
+    else:
+        most = max(coverage.values(), key=preferred)
+        runs = [run for run, cover in coverage.items() if cover == most]
     groups: dict[str, list[str]] = {}
     for name in sorted(most[0], key=order.__getitem__):
         groups.setdefault(names[name] if benchmark.macro else "", []).append(name)
@@ -236,7 +249,7 @@ def rank_runs(
             run: (1 + int(better[:, at].sum()), len(runs) - int(better[at].sum())) for at, run in enumerate(runs)
         }
     by_run = dict(zip(runs, means.tolist(), strict=True)), dict(zip(runs, ranks.tolist(), strict=True))
-    return Ranking(len(most[0]), most[1] == names.keys(), *by_run, intervals, ends)
+    return Ranking(len(most[0]), most[1] == names.keys(), basis if is_shared else "", *by_run, intervals, ends)
 
 
 def _macro(means: Sequence[Floats]) -> Floats:
@@ -281,11 +294,17 @@ _GAP_NOTE = "Gap is (IN − OUT) / IN."
 _ABSENT_NOTE = f"{MISSING}: not all tasks of this mean were run."
 
 
-def build(collected: Collected, statistics: Statistics) -> list[Table]:
-    """Return all tables: for each data source one over all benchmarks, and several a benchmark."""
+def build(
+    collected: Collected, statistics: Statistics, found: Mapping[str, Sequence[jobs.Job]] = MappingProxyType({})
+) -> list[Table]:
+    """Return all tables: for each data source one over all benchmarks, and several a benchmark.
+
+    ``found`` are the jobs of each data source if they are known.
+    """
     tables: list[Table] = []
-    for source in collected.data_sources.values():
-        tables += [jobs.table(source, statistics), replace(_overall(source, statistics), summary=True)]
+    for name, source in collected.data_sources.items():
+        own = found.get(name) or jobs.jobs(source, statistics)
+        tables += [jobs.table(source, own, statistics), _overall(source, statistics)]
         for view in source.benchmarks:
             tables += _of_benchmark(view, statistics)
     return [table.marked() for table in tables]
@@ -301,17 +320,18 @@ def ranking(
     name: str,
     title: str,
     further: Sequence[PatentBenchmark] = (),
+    headlines: Collection[str] = (),
     banner: str = "",
     notes: Sequence[str] = (),
 ) -> Table:
-    """Return runs by rank and score over a benchmark, with the mean of each of its groups."""
+    """Return runs by rank and score over a benchmark, with the mean of each of its groups (:func:`rank_runs`)."""
     tasks = {name for one in (benchmark, *further) for name in _tasks(one)}
     by_label: dict[str, Mapping[str, float]] = {}
     for label, measured in scores:
         copies = sum(known == label or known.startswith(f"{label} #") for known in by_label)
         name_of_row = f"{label} #{copies + 1}" if copies else label
         by_label[name_of_row] = {task: value for task, value in measured.items() if task in tasks}
-    ranked = rank_runs(benchmark, by_label, small, pairs, limits)
+    ranked = rank_runs(benchmark, by_label, small, pairs, limits, headlines)
     rows: list[tuple[Cell, ...]] = []
     for label in _order(ranked, by_label):
         own, excluded = by_label[label], small.get(label, ())
@@ -344,7 +364,9 @@ def _order(ranked: Ranking, scores: Mapping[str, Mapping[str, float]]) -> list[s
 
 def _rank_cells(ranked: Ranking, run: str) -> list[Cell]:
     """Return the rank with its interval, and its score if that is not the overall score."""
-    rank = Cell(ranked.ranks.get(run), 0, interval=ranked.intervals.get(run), ranked=False)
+    place = ranked.ranks.get(run)
+    title = "not ranked" if ranked.tasks and place is None else ""
+    rank = Cell(place, 0, interval=ranked.intervals.get(run), ranked=False, title=title)
     score = Cell(ranked.scores.get(run), score=ranked.ends.get(run))
     return [rank] if ranked.complete or not ranked.tasks else [rank, score]
 
@@ -353,7 +375,14 @@ def _rank_columns(ranked: Ranking) -> list[Column]:
     rank = Column("rank", "Rank", marked=False, further=("interval_low", "interval_high"))
     if ranked.complete or not ranked.tasks:
         return [rank]
-    return [rank, Column("score", f"Score, {ranked.tasks} task{'s' * (ranked.tasks > 1)}", further=("low", "high"))]
+    what = f"Score, {_tasks_in_words(ranked.tasks)}"
+    if ranked.basis:
+        what = "Headline" if ranked.tasks == 1 else f"Mean of {ranked.tasks} {ranked.basis}"
+    return [rank, Column("score", what, further=("low", "high"))]
+
+
+def _tasks_in_words(count: int) -> str:
+    return f"{count} task{'s' * (count > 1)}"
 
 
 def _rank_notes(ranked: Ranking, runs: int) -> list[str]:
@@ -362,12 +391,14 @@ def _rank_notes(ranked: Ranking, runs: int) -> list[str]:
     if runs < 2 or not count:
         return []
     one = ranked.tasks == 1
-    by = "Overall" if ranked.complete else f"the score on {ranked.tasks} task{'s' * (not one)}"
+    by = "Overall" if ranked.complete else f"the score on {_tasks_in_words(ranked.tasks)}"
+    if ranked.basis:
+        by = "the headline" if one else f"the mean of {ranked.tasks} {ranked.basis}"
     having = "all tasks" if ranked.complete else "this task" if one else "these tasks"
     others = runs - count
     return [
         f"Rank: by {by}, among {count} run{'s' * (count > 1)} with {having}."
-        + (f" Not ranked: {others} run{'s' * (others > 1)} with fewer tasks, or with {MARK} on one." if others else "")
+        + (f" Not ranked: {others} run{'s' * (others > 1)} without one, or with {MARK} on one." if others else "")
         + (" In brackets: the 95% interval of all ranks together, over resampled queries." if ranked.intervals else "")
     ]
 
@@ -397,6 +428,7 @@ def _overall(source: DataSourceView, statistics: Statistics) -> Table:
         name=slug(source.data_source.name, "overall"),
         title=source.data_source.titled("All benchmarks"),
         further=[view.benchmark for view in source.benchmarks if view.name not in total.groups],
+        headlines={view.headline.plain for view in source.benchmarks if view.headline},
         banner=source.data_source.banner,
         notes=(f"{note} {_ABSENT_NOTE}",),
     )
@@ -431,7 +463,7 @@ def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
     further = [_by_domain(view, statistics), delta_dwpi(view), _by_query_type(view), _costs(view)]
     further += [_of_task(view, statistics, view.headline)] if view.headline else []
     further.append(_detectable(view, statistics))
-    tables = [replace(_by_run(view, statistics), summary=True), _by_task(view, statistics)]
+    tables = [_by_run(view, statistics), _by_task(view, statistics)]
     tables += [table for table in further if table.rows]
     states = view.results.select("data", "data_revision", "data_version").unique(maintain_order=True)
     if view.data_source.name != "sample":
@@ -477,28 +509,20 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
     benchmark, task = view.benchmark, view.domain_headline
     size = len(benchmark.task_classes)
     whole = tuple(summary(benchmark, {}))
-    small = frozenset().union(*view.small.values())
-    measured_by_all = set.intersection(*map(set, view.main_scores.values())) - small
-    common = [task.plain for task in view.tasks if task.plain in measured_by_all]
-    ranked = rank_runs(
-        benchmark, view.main_scores, view.small, _pairs_of(view, statistics), _limits_of(view, statistics)
-    )
-    shared = 1 < len(common) < size and len(ranked.ranks) < len(view.runs)
+    known = _pairs_of(view, statistics), _limits_of(view, statistics)
+    ranked = rank_runs(benchmark, view.main_scores, view.small, *known, _common_tasks(view), "common tasks")
     rows: list[tuple[Cell, ...]] = []
     for run in _order(ranked, view.main_scores):
         scores, excluded = view.main_scores[run], view.small.get(run, frozenset())
         overall = summary(benchmark, scores, excluded)
         row = [Cell(run), *_rank_cells(ranked, run)]
         row += [mean_cell(overall[name], _tasks(benchmark), excluded) for name in whole]
-        if shared:
-            row.append(Cell(sum(scores[name] for name in common) / len(common)))
         row += _means(benchmark, scores, excluded)
         if task:
             row += [_score(view, statistics, task, run), *_domain_cells(view, statistics, task, run)]
         rows.append((*row, Cell(f"{len(scores)} of {size}")))
     columns = [*text_columns(model="Model"), *_rank_columns(ranked)]
     columns += [Column(name.lower(), name, marked=name == "Overall", further=_MEAN) for name in whole]
-    columns += [Column("mean_of_common", f"Mean of {len(common)} common")] if shared else []
     columns += [Column(slug(group), group, further=_MEAN) for group in benchmark.groups]
     if task:
         columns.append(Column("headline", task.short, further=COMPARED))
@@ -508,14 +532,20 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
     notes = [*_rank_notes(ranked, len(view.runs)), f"Overall is the mean over all {over}. {_ABSENT_NOTE}"]
     if "Spread" in whole:
         notes.append("Spread is the largest minus the smallest task score.")
-    if shared:
-        notes.append(f"Mean of {len(common)} common: over the tasks that all models of this table have.")
     if task:
         notes.append(f"{task.short} is {task.name} ({measure_title(task.measure)}). {_GAP_NOTE}")
         if sides := view.facts.domain_tasks.get(task.plain):
             notes.append(f"IN and OUT are {sides['in']} and {sides['out']}, tasks with queries of their own.")
         notes += _baseline_notes(view, statistics)
     return view.table("", "", columns, rows, notes=tuple(notes))
+
+
+def _common_tasks(view: BenchmarkView) -> set[str]:
+    """Return the tasks that all runs with the headline have, with enough data."""
+    head = view.headline.plain if view.headline else ""
+    usable = {run: scores.keys() - view.small.get(run, frozenset()) for run, scores in view.main_scores.items()}
+    having = [own for own in usable.values() if head in own]
+    return set.intersection(*map(set, having)) if having else set()
 
 
 def _by_task(view: BenchmarkView, statistics: Statistics) -> Table:

@@ -1,6 +1,7 @@
 """A against B: numbers against simple computations, words against numbers, and what is refused."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy.stats import ttest_rel
 
 from patent_mteb import cli, compare
 from patent_mteb.report.collect import ReportError
-from patent_mteb.report.comparison import Comparison, ends
+from patent_mteb.report.comparison import Comparison
 
 N = 400
 BM25 = "patent-mteb/bm25-bm25s"
@@ -66,12 +67,12 @@ def test_the_sentence_says_what_the_numbers_say(results):
 
 
 def test_an_end_near_zero_keeps_its_sign():
-    assert ends((-0.002, 0.05), 2) == ("-0.002", "0.050")
-    assert ends((0.02, 0.05), 2) == ("0.02", "0.05")
-    pair = Comparison("a", "b", (0.3, 0.28), (-0.002, 0.042), 0.08, 40, 30, 100, 300, 0.03, "ndcg_at_10")
+    pair = Comparison("a", "b", (0.3, 0.28), (-0.002, 0.042), 0.08, 1, 40, 30, 100, 300, 0.03, "ndcg_at_10")
     assert (
         "difference 0.02 [-0.002, 0.042], p = 0.0800; higher in 40 and lower in 30 of 100 searches" in pair.sentence()
     )
+    several = replace(pair, pairs=10).sentence()
+    assert "[-0.002, 0.042] for this pair alone, p = 0.0800 over all 10 pairs; " in several
     assert pair.turned().sentence() == pair.sentence() and pair.turned().difference == -pair.difference
 
 

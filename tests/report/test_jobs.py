@@ -13,7 +13,7 @@ from patent_mteb.report import jobs
 from patent_mteb.report.cells import supported_digits
 from patent_mteb.report.collect import collect
 from patent_mteb.report.rendering import as_csv
-from patent_mteb.report.series import cost_of_a_million
+from patent_mteb.report.series import Cost, cost_of_a_million
 from patent_mteb.report.statistics import Statistics, statistics
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import JOBS, ONE_CLAIM, OTHER_FIELDS, PRIOR_ART, SAME_FIELD, SORTING, SUMMARY
@@ -27,7 +27,7 @@ def rows_of(root, test="bootstrap"):
     collected = collect(root)
     compared = statistics(collected, test=test)
     (source,) = collected.data_sources.values()
-    table = jobs.table(source, compared)
+    table = jobs.table(source, jobs.jobs(source, compared), compared)
     return {row["job"]: row for row in csv.DictReader(io.StringIO(as_csv(table)))}, table
 
 
@@ -186,17 +186,48 @@ def test_cost_of_a_million_patents(tmp_path):
     def results(cost, texts, settings=None):
         path = add(model_folder(tmp_path, "acme/one", settings=settings), HEADLINE, 0.5)
         attest(path, {"cost": cost, "texts": {"document": {"n": texts}}})
-        return collect(tmp_path).results.filter(settings=json.dumps(settings or {}))
+        results = collect(tmp_path).results
+        return results, results.filter(settings=json.dumps(settings or {}))["run"][0]
 
-    found = cost_of_a_million(results({"phases": {"encode": 36.0}, "encoded": 500, "index_mb": 0.2}, 400))
+    found = cost_of_a_million(*results({"phases": {"encode": 36.0}, "encoded": 500, "index_mb": 0.2}, 400))
     assert dict(found.hours) == {"CPU": pytest.approx(36 / 500 * 1e6 / 3600)}
     assert found.gigabytes == pytest.approx(0.2 / 400 * 1e6 / 1e3)
-    found = cost_of_a_million(results({"phases": {"index": 9.0}, "index_mb": 4.0}, 400))
+    found = cost_of_a_million(*results({"phases": {"index": 9.0}, "index_mb": 4.0}, 400))
     assert dict(found.hours) == {"CPU": pytest.approx(9 / 400 * 1e6 / 3600)}
-    found = cost_of_a_million(results({}, 400))
+    found = cost_of_a_million(*results({}, 400))
     assert (dict(found.hours), found.gigabytes) == ({}, pytest.approx(64 * 4 * 1e6 / 1e9))
-    found = cost_of_a_million(results({"phases": {"encode": 36.0}, "encoded": 500}, 400, {"kind": "passages"}))
+    for vectors, width in (("int8", 1), ("binary", 1 / 8)):
+        assert cost_of_a_million(*results({}, 400, {"vectors": vectors})).gigabytes == pytest.approx(64 * width / 1e3)
+    found = cost_of_a_million(*results({"phases": {"encode": 36.0}, "encoded": 500}, 400, {"kind": "passages"}))
     assert (dict(found.hours), found.gigabytes) == ({}, None)
+
+
+def test_a_fusion_costs_what_its_parts_cost_together(tmp_path):
+    bm25 = {"method": "lucene", "k1": 1.5, "b": 0.75, "stemmer": "english"}
+    for model, settings, seconds in ((BM25, bm25, 9.0), ("acme/dense", None, 36.0)):
+        path = add(model_folder(tmp_path, model, settings=settings), HEADLINE, 0.5)
+        attest(
+            path,
+            {
+                "cost": {"phases": {"index" if settings else "encode": seconds}, "encoded": 400, "index_mb": 4.0},
+                "texts": {"document": {"n": 400}},
+            },
+        )
+    parts = [
+        {"name": "patent-mteb/bm25-auto", "revision": "r", **bm25, "stemmer": "auto"},
+        {"name": "acme/dense", "revision": "r1"},
+    ]
+    for name, own in (
+        ("hybrid/rrf-60-x", parts),
+        ("hybrid/rrf-60-y", [*parts[:1], {"name": "acme/absent", "revision": "r1"}]),
+    ):
+        add(model_folder(tmp_path, name, settings={"kind": "hybrid", "parts": own}), HEADLINE, 0.6)
+    results = collect(tmp_path).results
+    whole, without = (run for run in sorted(results["run"]) if run.startswith("hybrid"))
+    found = cost_of_a_million(results, whole)
+    assert dict(found.hours) == {"CPU": pytest.approx((9 + 36) / 400 * 1e6 / 3600)}
+    assert found.gigabytes == pytest.approx(2 * 4 / 400 * 1e3)
+    assert cost_of_a_million(results, without) == Cost()
 
 
 def test_the_cheapest_is_by_time_where_all_were_timed_on_one_device_else_by_memory(world):

@@ -15,9 +15,9 @@ from scipy import stats
 
 from patent_mteb.metrics.significance import bootstrap
 from patent_mteb.report import tables
-from patent_mteb.report.cells import Score
+from patent_mteb.report.cells import Cell, Score
 from patent_mteb.report.collect import collect
-from patent_mteb.report.page import payload
+from patent_mteb.report.page import _distinct_digits, payload
 from patent_mteb.report.rendering import as_csv
 from patent_mteb.report.statistics import RESAMPLES, statistics
 from patent_mteb.report.tables import rank_runs
@@ -217,10 +217,10 @@ def test_the_rank_of_a_table_a_csv_and_the_page_never_contradicts_the_mean_next_
         ranked = [(rank, mean) for rank, mean in zip(shown["rank"], shown[by], strict=True) if rank is not None]
         ranks, means = zip(*ranked, strict=True)
         assert list(ranks) == stats.rankdata(-np.round(means, 9), method="min").tolist()
-        assert shown["rank"][len(ranked) :] == [None] * (len(rows) - len(ranked)), "runs of less coverage come after"
+        assert shown["rank"][len(ranked) :] == [None] * (len(rows) - len(ranked)), "runs without a rank come last"
         counts = [int(row["tasks"].split()[0]) for row in rows]
         unranked = counts[len(ranked) :]
-        assert max(counts) == counts[0] and unranked == sorted(unranked, reverse=True)
+        assert unranked == sorted(unranked, reverse=True)
         checked += len(ranked)
     assert checked >= 4
 
@@ -236,3 +236,43 @@ def test_what_does_not_count_in_the_score_does_not_count_in_the_rank(tmp_path):
     assert [(row[0].value, row[1].value) for row in table.rows] == [("acme/first", 1), ("acme/second", 2)]
     assert [row[2].value for row in table.rows] == pytest.approx([0.5, 0.4])
     assert "PatentOpenUS" not in catalogue.total().groups
+
+
+def test_systems_with_other_tasks_are_ranked_by_the_tasks_that_they_share():
+    """A search system next to models that classify too; one without the shared task has no rank."""
+    scores = {
+        "complete": {"x": 0.3, "y1": 0.9, "y2": 0.8, "z1": 0.8, "z2": 0.8, "z3": 0.8},
+        "poor": {"x": 0.2, "y1": 0.95, "y2": 0.95, "z1": 0.95, "z2": 0.95, "z3": 0.95},
+        "search": {"x": 0.5, "y1": 0.1},
+        "other": {"y2": 0.8},
+    }
+    ranked = rank_runs(benchmark(GROUPS), scores, shared={"x", "y1"}, basis="headlines")
+    assert ranked.ranks == {"complete": 1, "poor": 2, "search": 3} and ranked.basis == "headlines"
+    assert ranked.scores == pytest.approx({"complete": 0.6, "poor": 0.575, "search": 0.3})
+    ranked = rank_runs(benchmark(GROUPS), scores, shared={"x"})
+    assert ranked.ranks == {"search": 1, "complete": 2, "poor": 3}
+    same = {run: scores[run] for run in ("complete", "poor")}
+    assert rank_runs(benchmark(GROUPS), same, shared={"x"}).ranks == {"poor": 1, "complete": 2}, "all tasks are shared"
+    few = rank_runs(benchmark(GROUPS), scores, {"search": {"x"}}, shared={"x"})
+    assert "search" not in few.ranks
+
+
+def test_a_search_system_leads_the_page_where_it_leads_the_headlines(tmp_path):
+    for model, value in (("acme/dense", 0.2), ("patent-mteb/bm25-bm25s", 0.3), ("acme/none", None)):
+        folder = model_folder(tmp_path, model)
+        if value:
+            add(folder, HEADLINE, queries=np.full(60, value))
+        if not model.startswith("patent"):
+            add(folder, "WIPOATEmergingClassification", 0.9, more={"n_test": 100, "n_classes": 5})
+    table = built_tables(tmp_path)["sample-overall"]
+    assert [(row[0].value, row[1].text) for row in table.rows] == [
+        ("patent-mteb/bm25-bm25s", "1"),
+        ("acme/dense", "2"),
+        ("acme/none", "not ranked"),
+    ]
+
+
+def test_different_scores_of_ranks_look_different():
+    cells = [Cell(value) for value in (0.49731, 0.49722, 0.31)]
+    assert _distinct_digits(cells) == 4
+    assert _distinct_digits([Cell(0.42), Cell(0.31), Cell(0.31)]) == 1

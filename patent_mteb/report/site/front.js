@@ -45,7 +45,7 @@ function meanCell(run, mean, place) {
   const value = mean.values[place] ?? null;
   const interval = mean.intervals?.[place];
   const text = interval && !display.sure ? fixed(value, mean.sure[place]) : undefined;
-  return { value, text, behind: mean.behind?.[place] ?? "", below: below(interval), known: value === null ? null : meanKnown(run, mean, place) };
+  return { value, text, missing: mean.missing?.[place], behind: mean.behind?.[place] ?? "", below: below(interval), known: value === null ? null : meanKnown(run, mean, place) };
 }
 const meanColumn = (mean, more = {}) => (
   { title: mean.title, numeric: true, marked: mean.marked ?? true, digits: mean.digits, ...more });
@@ -86,7 +86,10 @@ const small = (...parts) => make("small", {}, ...parts);
 
 function jobCell(cell, tab) {
   const target = data.tabs.find((one) => one.kind === "benchmark" && one.data_source === tab.data_source && one.tasks.some((task) => task.name === cell.task.value));
-  const link = make("a", { href: `#${target.id}` }, said("job", cell));
+  const place = target.tasks.findIndex((task) => task.name === cell.task.value);
+  const choice = new URLSearchParams({ sort: `${target.tasks[place].short}|desc` });
+  if (cell.part.value) choice.set("slice", cell.part.value);
+  const link = make("a", { href: `#${target.id}?${choice}` }, said("job", cell));
   return [link, small(`${target.name}: `, said("task", cell), ", ", said("measure", cell))];
 }
 
@@ -105,7 +108,8 @@ function scoreCellOf(cell) {
 function gapCell(cell) {
   if (!isNumber(cell.gap.value)) return [make("span", { class: "soft" }, cell.gap_of.text)];
   const of = cell.gap_of.value === cell.best.value.split("; ")[0] ? "" : `${cell.gap_of.text} `;
-  const counts = [`${of}helps `, said("helped", cell), " searches, hurts ", said("hurt", cell), " (", said("queries", cell), " in all)"];
+  const against = cell.against.value ? `against ${cell.against.text}: ` : "";
+  const counts = [`${against}${of}helps `, said("helped", cell), " searches, hurts ", said("hurt", cell), " (", said("queries", cell), " in all)"];
   return [...sureNumber("gap", cell, (value) => `${value > 0 ? "+" : ""}${fixed(value)}`), " ", small(...counts)];
 }
 
@@ -115,6 +119,29 @@ function costCell(cell) {
   const size = isNumber(cell.gigabytes.value) ? [said("gigabytes", cell), " GB"] : ["size not measured"];
   return [...(hours.length ? time : [make("span", { class: "soft" }, "time not measured")]), " ", small(...size)];
 }
+/** Say which of two models is better in a job; a link keeps the choice. */
+function pairBox(tab) {
+  if (!tab.pairs.length) return null;
+  const state = { job: Number(kept("job", "0")) in tab.pairs ? Number(kept("job", "0")) : 0 };
+  const [said, controls] = [make("p", { class: "said", role: "status" }), make("div", { class: "controls" })];
+  const of = (first, second) => tab.pairs[state.job].said.find(([one, other]) => (one === first && other === second) || (one === second && other === first));
+
+  function paint() {
+    const { said: pairs, start, names } = tab.pairs[state.job];
+    const numbers = [...new Set(pairs.flatMap(([one, other]) => [one, other]))];
+    const models = numbers.map((number) => [String(number), names[number]]);
+    const two = ["a", "b"].map((key, at) => Number(choice(key, models, String(start[at]), paint).value));
+    said.textContent = two[0] === two[1] ? "Choose two different models." : of(...two)[2];
+    controls.replaceChildren(...[
+      tab.pairs.length > 1 ? labelled("pair-job", "Job", choice("job", tab.pairs.map((pair, at) => [String(at), pair.title]), "0", (value) => { state.job = Number(value); keep("a", ""); keep("b", ""); paint(); })) : null,
+      labelled("pair-a", "A", choice("a", models, String(start[0]), paint)),
+      labelled("pair-b", "or B", choice("b", models, String(start[1]), paint)),
+    ].filter(Boolean));
+  }
+  paint();
+  return make("section", { class: "pair", "aria-label": "A or B" }, make("h3", { class: "lead" }, "A or B"), said, controls);
+}
+
 function forestOf(tab, head) {
   const rows = head.values.map((value, place) => [tab.runs[place], value, ...(head.intervals[place] ?? [null, null])]).filter((row) => isNumber(row[1])).sort((a, b) => b[1] - a[1]);
   return { title: `${head.title}: ${head.short}`, kind: "forest", y: head.measure, x: "", log: false, facet: "", note: "", rows };
@@ -172,7 +199,7 @@ function front(tab) {
   const forests = tab.headlines.map((head) => forestOf(tab, head)).filter((spec) => spec.rows.length > 1);
   return [
     ...tab.reproduction.map((spec) => folded(spec.title, () => [plain(spec).holder, ...notes(spec.notes)], true)),
-    jobs, tab.runs.length > 1 ? make("h3", { class: "lead" }, "All models") : null,
+    pairBox(tab), jobs, tab.runs.length > 1 ? make("h3", { class: "lead" }, "All models") : null,
     make("div", { class: "bars" }, filterBar, make("div", { class: "controls" }, sureSwitch(paint))), holder,
     forests.length ? make("h2", {}, "Headlines with their 95% intervals") : null,
     make("div", { class: "figures" }, ...forests.map(chart)),

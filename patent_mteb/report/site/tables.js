@@ -35,7 +35,7 @@ function marksOf(rows, columns) {
 
 function cellNode(cell, column, first, mark) {
   const value = cell.value ?? null;
-  const text = value === null ? DASH : cell.text ?? (column.numeric ? fixed(value, column.digits) + (column.unit ?? "") : String(value));
+  const text = value === null ? cell.missing || DASH : cell.text ?? (column.numeric ? fixed(value, column.digits) + (column.unit ?? "") : String(value));
   const classes = [column.numeric && "number", mark, value === null && "missing", cell.tied && "tied", first && "name"].filter(Boolean).join(" ");
   const node = make(first ? "th" : "td", { class: classes || null, scope: first ? "row" : null, "data-order": column.numeric ? value ?? "" : null }, text);
   if (cell.beneath) node.append(" ", make("small", {}, cell.beneath));
