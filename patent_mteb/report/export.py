@@ -6,21 +6,22 @@
 ``model_cards/<org>__<model>.md``          a section for the model's card, with a ``model-index``
 
 For a leaderboard of one's own (``upstream=False``) it writes no cards, but the per-query scores of each result, so that
-others can compute its mean again, ``names.json`` with the names of local checkpoints, and ``leaderboard.md``. Such a
+others can compute its mean again, ``names.json`` with the names that the user gives, and ``leaderboard.md``. Such a
 folder is an ordinary results folder: ``report`` makes its page, and :func:`check_board` says what does not belong.
 
 Results that others cannot compare or repeat are refused, each with its reason: mteb's repository accepts models that
-mteb implements, on published data. A leaderboard also accepts models of this suite and named own data, whose queries
-get digests as names. Results that contradict their per-query scores or their model's description are refused too.
-Links are never followed, so that nothing from elsewhere is published.
+mteb implements, on published data. A leaderboard also accepts models of this suite, stored rankings (``runs score``)
+and named own data, whose queries get digests as names. Results that contradict their per-query scores or their model's
+description are refused too. Links are never followed, so that nothing from elsewhere is published.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,15 @@ from patent_mteb.errors import DataError
 from patent_mteb.experiments.anonymous import queries_of
 from patent_mteb.files import write_json, write_parquet, write_text
 from patent_mteb.identity import META, NO_REVISION, content_revision, local_name, model_folder
+from patent_mteb.metrics.significance import bootstrap, by_group, explained
 from patent_mteb.models.registry import suite_metas
-from patent_mteb.report.cells import Cell, Column, Table, slug
+from patent_mteb.report.cells import Cell, Column, Table, number_columns, slug, text_columns
 from patent_mteb.report.collect import Collected, ReportError, collect
 from patent_mteb.report.folders import NAMES, SETTINGS, board_names, check_meta, parse, run_settings
 from patent_mteb.report.rendering import as_markdown
 from patent_mteb.report.tables import ranking
 from patent_mteb.report.words import measure_title, visible
+from patent_mteb.search.stored import STORED
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark
 from patent_mteb.tasks.catalogue import TasksOnOwnData
@@ -221,8 +224,11 @@ def _entry(rows: Sequence[dict[str, Any]], name: str) -> Entry:
     settings = json.loads(first["settings"]).items()
     words = ", ".join(f"{key}={value}" for key, value in settings if key not in ("kind", "parts"))
     model = f"{name} (local checkpoint)" if name else first["model"]
+    if first["model"].startswith(STORED):
+        model = f"{name or first['model'].removeprefix(STORED)} (stored ranking)"
     label = f"{model} @{first['revision'][:12]}" + (f" ({words})" if words else "")
-    return Entry(label, frozenset(row["benchmark"] for row in rows), scores, tuple(_owners(rows)))
+    by_task = {row["task"]: row for row in rows}
+    return Entry(label, frozenset(row["benchmark"] for row in rows), scores, tuple(_owners(rows)), by_task)
 
 
 def _copy_queries(row: Mapping[str, Any], results: Path, target: Path) -> Path:
@@ -276,22 +282,26 @@ def _entries(content: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any
 
 
 def _local_names(names: Mapping[str, str], rows: pl.DataFrame, models: Collection[str]) -> dict[tuple[str, str], str]:
-    """Return the names of local checkpoints by model and revision; a directory names the checkpoint of its content."""
+    """Return the names of local checkpoints and stored rankings by model and revision.
+
+    A directory names the checkpoint of its content.
+    """
     found: dict[tuple[str, str], str] = {}
     for given, name in names.items():
         if not name.strip() or "/" in name or name in models:
             remedy = "give one without a slash that no model has, such as 'Ours v3'"
-            raise ReportError(f"'{name}' cannot be the name of a local checkpoint. Remedy: {remedy}")
+            raise ReportError(f"'{name}' cannot be the name of a model of this board. Remedy: {remedy}")
         chosen = rows.filter(pl.col("model") == given)
         if Path(given).is_dir():
             ours = (pl.col("model") == local_name(Path(given))) & (pl.col("revision") == content_revision(Path(given)))
             chosen = rows.filter(ours)
-        chosen = chosen.filter(pl.col("model").str.starts_with("local/"))
+        is_nameless = pl.col("model").str.contains("^(?:local|run)/")
+        chosen = chosen.filter(is_nameless)
         if chosen.is_empty():
-            known = ", ".join(rows.filter(pl.col("model").str.starts_with("local/"))["model"].unique().sort()) or "none"
+            known = ", ".join(rows.filter(is_nameless)["model"].unique().sort()) or "none"
             raise ReportError(
-                f"no results of the local checkpoint '{given}'; there are: {known}. Remedy: name one of these, or a"
-                " directory with the content that was run"
+                f"no results of the local checkpoint or stored ranking '{given}'; there are: {known}. Remedy: name one"
+                " of these, or a directory with the content that was run"
             )
         found |= dict.fromkeys(chosen.select("model", "revision").iter_rows(), visible(name))
     return found
@@ -301,7 +311,7 @@ def _refusal(row: dict[str, Any], models: Collection[str], upstream: bool, own: 
     """Return why a result cannot be published, empty if it can.
 
     ``models`` are accepted by name; ``own`` are the benchmarks of own data, which mteb's repository does not accept;
-    ``named`` are local checkpoints that the user gave a name.
+    ``named`` are local checkpoints that the user gave a name. A stored ranking has the name that the user gave.
     """
     if row["data_source"] == "sample":
         return "measured on the built-in sample, which is not a benchmark. Remedy: run the task on the published data"
@@ -314,7 +324,7 @@ def _refusal(row: dict[str, Any], models: Collection[str], upstream: bool, own: 
         return (
             "it has no per-query scores, so others cannot compute its mean again. Remedy: run it with 'patent-mteb run'"
         )
-    if named and not upstream:
+    if not upstream and (named or row["model"].startswith(STORED)):
         return ""
     if row["model"].startswith(("local/", "no_model_name")):
         remedy = "publish the model and run it under its hub id"
@@ -420,7 +430,11 @@ def boards(known: Sequence[Entry], damaged: Sequence[str] = ()) -> str:
     shown = [entry for entry in known if entry.benchmarks & names]
     further = [one for one in measured if one.name not in total.groups]
     excluded = [f"Left out: {what}." for what in damaged]
-    tables = [_board(total, shown, "Patent embedding leaderboard", further, excluded)]
+    tables = (
+        [_board(total, shown, "Patent embedding leaderboard", further, excluded, is_total=True)]
+        if shown
+        else [*excluded, ""]
+    )
     tables += [_board(one, [entry for entry in known if one.name in entry.benchmarks], one.name) for one in measured]
     return "\n".join([*tables, *_own_boards(known)])
 
@@ -442,28 +456,56 @@ def _own_boards(known: Sequence[Entry]) -> Iterable[str]:
                 measured = own & {task for task in entry.scores if task.endswith(state)}
                 if measured:
                     scores = {plain_name(task): value for task, value in entry.scores.items() if task in measured}
-                    mine.append(Entry(entry.label, entry.benchmarks, scores))
+                    rows = {plain_name(task): entry.rows[task] for task in measured}
+                    mine.append(Entry(entry.label, entry.benchmarks, scores, rows=rows))
             title = f"{benchmark.name} (own data, {versions.get(state, '')}content {state.removeprefix('.local-')})"
             yield _board(benchmark, mine, title, more=(note,))
 
 
 def _board(
     benchmark: PatentBenchmark,
-    known: Iterable[Entry],
+    known: Sequence[Entry],
     title: str,
     further: Sequence[PatentBenchmark] = (),
     more: Sequence[str] = (),
+    *,
+    is_total: bool = False,
 ) -> str:
     scores = [(entry.label, entry.scores) for entry in known]
     notes = ("A dash is a mean over tasks of which one or more were not measured.", *more)
-    return as_markdown(ranking(benchmark, scores, name=slug(title), title=title, further=further, notes=notes).marked())
+    board = ranking(benchmark, scores, name=slug(title), title=title, further=further, notes=notes).marked()
+    return "\n".join([as_markdown(board), *([] if is_total else _with_intervals(benchmark, known))])
+
+
+def _with_intervals(benchmark: PatentBenchmark, known: Sequence[Entry]) -> Iterator[str]:
+    """Yield the scores of the task by queries that most models have: with interval, number of queries and day."""
+    measured = Counter(task for entry in known for task, row in entry.rows.items() if row["queries"])
+    names = [task.metadata.name for tasks in benchmark.groups.values() for task in tasks]
+    task = max((name for name in names if measured[name]), key=measured.__getitem__, default="")
+    rows = [(entry.label, entry.rows[task]) for entry in known if task in entry.rows and entry.rows[task]["queries"]]
+    if not rows:
+        return
+    cells = []
+    for label, row in sorted(rows, key=lambda one: (-one[1]["value"], one[0])):
+        table = pq.read_table(row["queries"])
+        values = table[row["main_score"].replace("_at_", "@")].to_numpy()[:, None]
+        groups = table["group"].to_pylist() if "group" in table.column_names else range(len(values))
+        low, high = bootstrap(by_group(values, groups)).intervals()[0]
+        numbers = Cell(row["value"], small=row["small"]), Cell(f"[{low:.4f}, {high:.4f}]"), Cell(len(values), 0)
+        cells.append((Cell(label), *numbers, Cell(row["date"][:10])))
+    measure = measure_title(rows[0][1]["main_score"])
+    columns = (*text_columns(model="Model"), Column("score", measure), *text_columns(interval="95% interval"))
+    columns = (*columns, *number_columns(queries="Queries"), *text_columns(date="Date"))
+    notes = (explained(),) if any(row["small"] for _, row in rows) else ()
+    yield f"#{as_markdown(Table(slug(task), task, columns, tuple(cells), notes=notes).marked())}"  # below the board
 
 
 @dataclass(frozen=True)
 class Entry:
-    """The label of a model, its benchmarks, the main score of each task, and the records of own data."""
+    """The label of a model, its benchmarks, the main score of each task, records of own data, and results by task."""
 
     label: str
     benchmarks: frozenset[str]
     scores: dict[str, float]
     own: tuple[Mapping[str, str], ...] = ()
+    rows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -89,7 +89,9 @@ def test_a_limit_of_addresses_under_which_libraries_hang_is_refused_at_once():
     words = ("edition", "build", "open-us", "records", "edition", "--window", "2020")
     done = run_command(words, "import resource; resource.setrlimit(resource.RLIMIT_AS, (1_500_000 << 10,) * 2)")
     assert done.returncode == 2
-    assert "ulimit -v) is 1.5 GB, too little for the libraries to load. Remedy: allow 3 GB" in " ".join(done.stderr.split())
+    assert "ulimit -v) is 1.5 GB, too little for the libraries to load. Remedy: allow 3 GB" in " ".join(
+        done.stderr.split()
+    )
 
 
 @pytest.mark.parametrize("words", [("list", "--tasks"), ("no", "such", "command")])
