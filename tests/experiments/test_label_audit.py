@@ -4,13 +4,14 @@ import json
 
 import open_us_patents as world
 import pytest
+import second_reading
 from open_us_patents import D1, D2, D3, D6
 from paths import SHARED
 
 from patent_mteb import cli
 from patent_mteb.errors import DataError
 from patent_mteb.experiments import editions
-from patent_mteb.experiments.label_audit import audit, read_actions
+from patent_mteb.experiments.label_audit import Action, audit, read_actions
 
 ACTIONS = SHARED / "office-actions"
 
@@ -91,6 +92,47 @@ def test_the_real_sample(capsys):
         "other claims' documents are irrelevant": (261, 240, 240),
         "the same, but a parent's documents unjudged": (240, 240, 240),
     }
+
+
+@pytest.mark.skipif(not ACTIONS.is_dir(), reason="shared/data/office-actions is not here")
+def test_every_field_of_the_real_actions_is_read():
+    """The members that are read, with ``json``; ``img`` (figures) and ``reason`` (the words of the rejection) are not."""
+    records = {one["applicationNumber"]: one for one in map(loaded, ACTIONS.glob("record/*.json"))}
+    expected = []
+    for path in sorted(ACTIONS.glob("parsed_CTNF/*.json")):
+        claims = loaded(path)["claims"]
+        named = [
+            (claim["claimNumber"], reason["sectionCode"], second_reading.publication("US", cited["patentNum"]), cited["text"])
+            for claim in claims if claim["isReject"]
+            for reason in claim["reasons"]
+            for cited in reason["citedPatents"]
+        ]  # fmt: skip
+        assert all(
+            cited.keys() == {"patentNum", "text", "img"}
+            for c in claims
+            for r in c["reasons"]
+            for cited in r["citedPatents"]
+        )
+        keys = {(claim, document) for claim, _, document, _ in named}
+        record = records.get(path.stem.split("_")[-1])
+        cited = record and [
+            second_reading.publication("US", one["referenceIdentifier"]) for one in record["patentsCitedByExaminer"]
+        ]
+        expected.append(
+            Action(
+                path.stem.split("_")[-1],
+                {key: {number for claim, _, document, text in named if (claim, document) == key for number in text} for key in keys},
+                {key: {str(section) for claim, section, document, _ in named if (claim, document) == key} for key in keys},
+                {claim["claimNumber"]: [claim["parentClaim"]] if claim["parentClaim"] > 0 else [] for claim in claims},
+                record and record["CTNFBodyText"],
+                record and set(cited),
+            )
+        )  # fmt: skip
+    assert read_actions(ACTIONS) == expected and len(expected) == 10
+
+
+def loaded(path):
+    return json.loads(path.read_text("utf-8"))
 
 
 def test_a_record_of_another_form_is_one_clear_error(folder):

@@ -4,14 +4,17 @@ second time.
 
 from __future__ import annotations
 
+import html
 import json
 import math
+import re
 
 import mteb
 import pytest
 import released_layouts
 from paths import SHARED
 from search_calls import Cross
+from second_reading import dense
 from small_data import HashEncoder, scores_of
 
 from patent_mteb.errors import DataError
@@ -195,4 +198,15 @@ def test_the_real_rows_are_read(hub, name):
     assert len(rows) == 10
     for row, (query, judged) in zip(rows, task.tables.qrels.items(), strict=True):
         assert query.startswith(f"{row['application_number']}#{row['claim_number']}")
-        assert list(judged.values()).count(2) == len(row["gold_answers"]) and len(judged) == len(row["options"])
+        grades = dict.fromkeys(row["silver_answers"], 1) | dict.fromkeys(row["gold_answers"], 2)
+        for key, option in row["options"].items():
+            document = option["patent_id"] if folder == "PAR4PC" else f"{query}/{key}"
+            text = (
+                f"{option['title']} {option['abstract']} {' '.join(option['claims'])}" if folder == "PAR4PC" else option
+            )
+            assert judged[document] == grades.get(key, grades.get(int(key) if key.isdigit() else key, 0))
+            assert dense(task.tables.corpus[document]) == dense(html.unescape(text))
+        assert len(judged) == len(row["options"])
+        own = re.sub(r"^\s*\d+\s*\.\s*", "", row["context"]["claims"][row["claim_number"] - 1])
+        own = re.split(r"(?<=[.])\s*2\s*\.\s", own)[0]  # the first text goes on with the other claims
+        assert dense(task.tables.queries[query]).endswith(dense(own)), "behind the claims that it depends on"
