@@ -102,14 +102,18 @@ def publication(office: str, written: str, kind: str = "") -> str:
         digits = re.sub(r"[^A-Z]", "", text.upper()) + digits  # D, RE, PP
     elif office == "EP":
         digits = digits.zfill(7)
+    elif office == "BR":
+        digits = re.sub(r"[^A-Z]", "", text) + digits  # MU, PI
     elif office == "WO" and len(digits) != 9:  # of nine digits it is unclear how many are the year
         year = groups[0] if len(groups) > 1 else digits[: 4 if len(digits) > 9 else 2]
         serial = digits[len(year) :]
         digits = (year if len(year) == 4 else f"{19 if year > '77' else 20}{year}") + serial[-6:].zfill(6)
     elif office == "JP" and (
-        len(groups) > 1 or (len(digits) in (7, 8) and kind == "A" and digits[:2] not in ("19", "20"))
+        len(groups) > 1 or (len(digits) in (7, 8) and kind in ("A", "U") and digits[:2] not in ("19", "20"))
     ):
-        year = groups[0] if len(groups) > 1 else digits[: 2 if len(digits) == 8 or digits[0] == "0" else 1]
+        year = (
+            groups[0] if len(groups) > 1 else digits[: 2 if len(digits) == 8 or digits[0] == "0" or kind == "U" else 1]
+        )
         serial = digits[len(year) :].lstrip("0")
         if found := re.match(r"[HS]", text):  # the era, then two digits of the year
             year, serial = ("".join(groups)[:2], "".join(groups)[2:].lstrip("0"))

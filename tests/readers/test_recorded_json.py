@@ -15,7 +15,7 @@ import pytest
 import second_reading
 from second_reading import dense
 
-from patent_mteb.patents.records import Citation, Patent, Relation
+from patent_mteb.patents.records import Patent, Relation
 from patent_mteb.readers import recognise
 from tests.helpers.paths import SHARED
 
@@ -275,20 +275,14 @@ def ifi(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
 FORMS = {"odp": wrapper, "peds": peds, "ppubs": search, "ppubs-client": search, "ifi": ifi}
 
 
-def cited(form: str, row: dict[str, Any]) -> list[str]:
-    """The digits of the cited numbers, as written."""
-    if form == "ppubs":
-        found = row["urpn"] or []
-    elif form == "ppubs-client":
-        found = [one["publication_number"] for one in row.get("us_references", ())]
-        found += [one["patent_number"] for one in row.get("foreign_references", ())]
-    elif form == "ifi" and row["citations"]:
-        groups = [one for one in json.loads(row["citations"]).values() if isinstance(one, list)]
+def cited(form: str, row: dict[str, Any]) -> set[str]:
+    """The cited numbers."""
+    if form == "ifi":
+        groups = [one for one in json.loads(row["citations"] or "{}").values() if isinstance(one, list)]
         members = [member for group in groups for one in group for member in one.values()]
-        found = [number.split("-")[1] for member in members if isinstance(member, dict) for number in member]
-    else:
-        found = []
-    return ["".join(re.findall(r"\d", number)) for number in found]
+        numbers = [number for member in members if isinstance(member, dict) for number in member]
+        return {second_reading.publication(*number.split("-")) for number in numbers}
+    return {second_reading.publication("US", number) for number in row.get("urpn") or ()}
 
 
 @pytest.mark.parametrize("path", FILES)
@@ -377,27 +371,18 @@ def test_every_text_citation_and_relation_of_a_document_is_read(compared):
     assert len(found) == 27 and found.keys() <= rows.keys()
 
 
-@pytest.mark.parametrize("path", [path for path, (_, form, _) in FILES.items() if "ppubs" in form or form == "ifi"])
+@pytest.mark.parametrize("path", ["bulk/more/ppubs/biblio.json", "exports/ifi-claims.json"])
 def test_each_recorded_citation_is_read(path):
     _, form, records = FILES[path]
-    items = list(recognise(SHARED / path).read(SHARED / path))
-    rows = records(json.loads((SHARED / path).read_text("utf-8")))
-    found: dict[str, set[str]] = {}
-    for one in items:
-        if isinstance(one, Citation):
-            found.setdefault(one.citing, set()).add(one.cited)
-    patents = {one.publication_number for one in items if isinstance(one, Patent)}
-    for row in rows:
+    found = second_reading.found(list(recognise(SHARED / path).read(SHARED / path)))
+    compared = 0
+    for row in records(json.loads((SHARED / path).read_text("utf-8"))):
         (number,) = FORMS[form](row)
-        if number in patents:
-            digits = {tail(text) for text in cited(form, row)} - {tail(number)}
-            assert {tail(text) for text in found.get(number, ())} == digits, number
-
-
-def tail(number: str) -> str:
-    """The last five digits of the serial, which every spelling keeps."""
-    digits = re.sub(r"[A-Z]\d?$", "", number)
-    return re.sub(r"\D", "", digits)[-5:].lstrip("0")
+        if number in found:
+            numbers = {one for one, *_ in found[number]["citations"]}
+            assert numbers == cited(form, row) - {number}
+            compared += len(numbers)
+    assert compared > 100
 
 
 @pytest.mark.parametrize("path", FILES)
@@ -424,3 +409,16 @@ def test_relations_of_the_recorded_wrappers():
     path = SHARED / "bulk/more/peds/app_1_input.json"
     found = {(one.related, one.kind) for one in recognise(path).read(path) if isinstance(one, Relation)}
     assert found == {("US12721698", "application"), ("US61159088", "provisional"), ("US2010235004A1", "pre-grant")}
+
+
+def test_relations_of_the_recorded_answers_of_the_portal():
+    path = SHARED / "bulk/more/odp/application.json"
+    (row,) = json.loads(path.read_text("utf-8"))["patentBag"]
+    kinds = {"NST": "parent", "PRO": "provisional"}
+    parents = row["continuityBag"]["parentContinuityBag"]
+    expected = {(second_reading.application("US", row["applicationNumberText"]), "application")} | {
+        (second_reading.application("US", one["parentApplicationNumberText"]), kinds[one["claimParentageTypeCode"]])
+        for one in parents
+    }
+    assert {(one.related, one.kind) for one in recognise(path).read(path) if isinstance(one, Relation)} == expected
+    assert len(expected) == 3
