@@ -171,13 +171,7 @@ def _pearson(similar: float, apart: float, seed: int) -> Labelled:
     rng = np.random.default_rng(seed)
     true = (rng.random(DOCUMENTS) < similar).astype(float)
     said = apart * true + rng.standard_normal(DOCUMENTS)
-    return Labelled(
-        true,
-        said,
-        lambda a, b: float(np.corrcoef(a, b)[0, 1]) if a.std() else 0.0,
-        pearson_interval,
-        lambda a: np.unique(a, return_counts=True)[1],
-    )
+    return Labelled(true, said, lambda a, b: float(np.corrcoef(a, b)[0, 1]) if a.std() else 0.0, pearson_interval)
 
 
 def _precision(share: float, seed: int) -> Labelled:
