@@ -46,7 +46,7 @@ from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised, calibrati
 from patent_mteb.models.registry import PatentEncoder
 from patent_mteb.models.variants import NO_PROMPTS, InputVariant, pruned, with_settings
 from patent_mteb.models.zero_shot import local_nli_meta
-from patent_mteb.search.checkpoint_files import check_configuration, read_modules, read_settings
+from patent_mteb.search.checkpoint_files import COMPARE, check_configuration, read_modules, read_settings
 from patent_mteb.search.colbert import KNOWN_SETTINGS, is_late_interaction
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.passages import inner_models
@@ -339,16 +339,15 @@ def kind_of_checkpoint(folder: Path) -> str:
 
     A cross-encoder with a class named *entailment* is ``nli``.
     """
-    if is_late_interaction(folder):
-        return "late-interaction"
     modules = folder / "modules.json"
     config = folder / "config.json"
+    check_configuration(folder)
+    if is_late_interaction(folder):
+        return "late-interaction"
     if not modules.is_file() and not config.is_file():
         raise ModelError(
             f"{folder} holds no checkpoint (neither modules.json nor config.json). Remedy: name a checkpoint directory"
         )
-
-    check_configuration(folder)
     model_type = read_settings(folder / "config_sentence_transformers.json").get("model_type") or ""
     types = [module["type"] for module in read_modules(modules)]
     configured = read_settings(config)
@@ -373,14 +372,11 @@ class LocalEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: ig
     """The encoder of a checkpoint directory."""
 
 
-_COMPARE = "Remedy: compare its files with those of the original, or copy it again"
-
-
 def _opened(kind: Callable[..., Any], folder: str, what: str, device: str | None, options: Mapping[str, Any]) -> Any:
     try:
         return kind(folder, device=device, **options)
     except Exception as error:  # transformers, safetensors and sentence-transformers each raise their own types
-        raise ModelError(f"the checkpoint {folder} cannot be loaded as a {what} ({error}). {_COMPARE}") from error
+        raise ModelError(f"the checkpoint {folder} cannot be loaded as a {what} ({error}). {COMPARE}") from error
 
 
 def _load_encoder(
@@ -576,20 +572,28 @@ _PROBE = TaskMetadata(
 
 
 class _LoadReports(logging.Handler):
-    """Collects the weights that transformers reports as missing, with an index of layers such as ``{0, 1}``."""
+    """Collects the weights that transformers reports, with an index of layers such as ``{0, 1}``.
+
+    They are missing in the checkpoint, unexpected by the model, or of another size (with the sizes).
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.missing: set[str] = set()
+        self.unexpected: set[str] = set()
+        self.mismatched: dict[str, str] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         text = _COLOUR.sub("", record.getMessage())
         rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines()]
         self.missing |= {row[0] for row in rows if "MISSING" in row[1:2]}
+        self.unexpected |= {row[0] for row in rows if "UNEXPECTED" in row[1:2]}
+        self.mismatched |= {row[0]: row[2].partition(" - ")[2] for row in rows if "MISMATCH" in row[1:2]}
         self.missing |= set(re.findall("'([^']+)'", text.partition("newly initialized:")[2]))  # transformers 4
 
-    def names(self, network: Any) -> list[str]:
-        patterns = [re.sub(r"\\\{[^}]*\}", r"\\d+", re.escape(name)) for name in self.missing]
+    def names(self, network: Any, reported: Iterable[str]) -> list[str]:
+        """The parameters of a network that reported names stand for."""
+        patterns = [re.sub(r"\\\{[^}]*\}", r"\\d+", re.escape(name)) for name in reported]
         ends = re.compile(f"(?:.*\\.)?(?:{'|'.join(patterns)})")
         return [name for name, _ in network.named_parameters() if patterns and ends.fullmatch(name)]
 
@@ -598,16 +602,26 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @contextlib.contextmanager
-def _load_reports() -> Iterator[_LoadReports]:
-    reports, source = _LoadReports(), logging.getLogger("transformers.modeling_utils")
-    level, propagate = source.level, source.propagate
+def _listening(reports: _LoadReports, name: str) -> Iterator[None]:
+    source = logging.getLogger("transformers.modeling_utils")
+    level, propagate, disabled = source.level, source.propagate, logging.root.manager.disable
+    if disabled >= logging.WARNING:  # for all loggers
+        logging.disable(logging.NOTSET)
+        source.propagate = False
     if not source.isEnabledFor(logging.WARNING):  # the user silenced it
         source.setLevel(logging.WARNING)
         source.propagate = False
     source.addHandler(reports)
     try:
-        yield reports
+        yield
+    except Exception as error:
+        if not reports.mismatched:
+            raise
+        first, sizes = min(reports.mismatched.items())
+        problem = f"weights of '{name}' have other sizes than its config.json states"
+        raise ModelError(f"{problem} ({len(reports.mismatched)}, such as {first}: {sizes}). {COMPARE}") from error
     finally:
+        logging.disable(disabled)
         source.removeHandler(reports)
         source.level, source.propagate = level, propagate
 
@@ -627,6 +641,17 @@ def _output(leaf: Any) -> NDArray[Any] | None:
     return as_array(leaf.encode(text_loader(texts, 2), **where)) if hasattr(leaf, "encode") else None
 
 
+def _refuse_unused_layers(model: Any, reports: _LoadReports, folder: str) -> None:
+    """Refuse a checkpoint with weights of layers that its configuration does not have."""
+    layers = {name: re.sub(r"\.\d+\.", ".{}.", name) for name in reports.unexpected}
+    layers = {name: pattern for name, pattern in layers.items() if ".{" in pattern}
+    networks = [network for leaf in leaves(model) if (network := network_of(leaf)) is not None]
+    unused = [name for name, one in sorted(layers.items()) if any(reports.names(each, [one]) for each in networks)]
+    if unused:
+        problem = f"the checkpoint {folder} has weights of more layers than its config.json states ({unused[0]}, …)"
+        raise ModelError(f"{problem}. {COMPARE}")
+
+
 def _refuse_random_weights(model: Any, reports: _LoadReports, name: str) -> None:
     """Refuse a model some of whose weights are missing, if they change what it makes of a text.
 
@@ -636,38 +661,54 @@ def _refuse_random_weights(model: Any, reports: _LoadReports, name: str) -> None
         return
     for leaf in leaves(model):
         network = network_of(leaf)
-        weights = {} if network is None else {key: network.get_parameter(key).data for key in reports.names(network)}
-        if not weights:
-            continue
-        import torch
-
-        before, originals = _output(leaf), {key: weight.clone() for key, weight in weights.items()}
-        for weight in weights.values():  # not a constant, which a layer norm would remove
-            weight += torch.linspace(-_FAR, _FAR, weight.numel()).reshape(weight.shape).to(weight)
-        after = _output(leaf)
-        for key, weight in weights.items():
-            weight.copy_(originals[key])
-        if before is not None and after is not None and not np.allclose(before, after, atol=_UNCHANGED, rtol=0):
+        names = [] if network is None else reports.names(network, reports.missing)
+        weights = {key: network.get_parameter(key).data for key in names}
+        if weights and _depends_on(leaf, weights):
             raise ModelError(
                 f"{name} has no weights for {', '.join(sorted(reports.missing))[:300]}: they were initialised at"
-                f" random, and its output depends on them. {_COMPARE}"
+                f" random, and its output depends on them. {COMPARE}"
             )
+
+
+def _depends_on(leaf: Any, weights: Mapping[str, Any]) -> bool:
+    """Whether a model's output depends on weights. Some may leave scores saturated, but not their negative, too."""
+    import torch
+
+    before, originals = _output(leaf), {key: weight.clone() for key, weight in weights.items()}
+    found = False
+    for far in (_FAR, -_FAR):
+        for weight in weights.values():  # not a constant, which a layer norm would remove
+            weight.copy_(torch.linspace(-far / 2, far, weight.numel()).reshape(weight.shape))
+        after = _output(leaf)
+        if before is not None and after is not None:
+            found = found or not np.allclose(before, after, atol=_UNCHANGED, rtol=0)
+    for key, weight in weights.items():
+        weight.copy_(originals[key])
+    return found
 
 
 _FAR = 10.0  # far from weights, which are about 0.02, so that attention changes too
 _UNCHANGED = 1e-5  # largest difference of two equal computations, which a GPU may sum in another order
 
 
+def _is_encoder(leaf: Any) -> bool:
+    return hasattr(leaf, "encode") or isinstance(leaf, LateInteraction)
+
+
 def _checked_output(model: Any, folder: str) -> None:
     """Let a checkpoint read two texts, so that a wrong configuration ends here and not in the first task."""
     try:
         for leaf in leaves(model):
-            _output(leaf)
+            output = _output(leaf)
+            if output is not None and not np.isfinite(output).all():
+                raise ModelError(f"the checkpoint {folder} gives NaN or infinite numbers for a text. {COMPARE}")
+            if output is not None and _is_encoder(leaf) and (output == output[0]).all():
+                raise ModelError(f"the checkpoint {folder} gives different texts the same vector. {COMPARE}")
     except PatentMTEBError:
         raise
     except Exception as error:
         problem = f"the checkpoint {folder} is loaded but cannot read a text ({type(error).__name__}: {error})"
-        raise ModelError(f"{problem}. {_COMPARE}") from error
+        raise ModelError(f"{problem}. {COMPARE}") from error
 
 
 def fastest(load_with: Callable[..., Any], precision: str | None = None) -> Any:
@@ -773,7 +814,9 @@ def load(
         if backend or attention:
             raise ModelError("a server chooses its own backend. Remedy: leave out --backend and --attention")
         return note(Served(Endpoint(server), name, revision))
-    meta = find_meta(name, revision)
+    reports = _LoadReports()
+    with _listening(reports, name):  # a late-interaction model is opened here
+        meta = find_meta(name, revision)
     if prompts == "table11" and meta.name in CHECKPOINTS:
         if CHECKPOINTS[meta.name].prompts != prompts:
             meta = with_settings(meta, prompts=prompts)
@@ -799,7 +842,7 @@ def load(
         kwargs["model_kwargs"] = {**kwargs.get("model_kwargs", {}), "dtype": precision}
     folder = Path(name).expanduser()
     try:
-        with _load_reports() as reports:
+        with _listening(reports, name):
             model = _loaded(meta, device=device, **kwargs)
     except ModelError:
         raise
@@ -816,6 +859,7 @@ def load(
         _drop_prompts(model)
         model.mteb_model_meta = with_settings(model.mteb_model_meta, **NO_PROMPTS)
     if folder.is_dir():
+        _refuse_unused_layers(model, reports, str(folder))
         _checked_output(model, str(folder))
     _refuse_random_weights(model, reports, name)
     if prompts == PATENTMAP:

@@ -15,6 +15,7 @@ from mteb.models.model_meta import ModelMeta
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision, local_name
 from patent_mteb.protocols.zero_shot import HYPOTHESIS, Scorer, cross_encoder_scorer, tagger_scorer
+from patent_mteb.search.checkpoint_files import COMPARE
 from patent_mteb.store.settings import LiveIdentity
 
 _LOWEST = 0.01  # minimum confidence of a reported span, below every threshold that the validation split could choose
@@ -44,7 +45,8 @@ def load_nli(
         model = CrossEncoder(folder or model_name, revision=revision, device=device)
         scorer = cross_encoder_scorer(model, hypothesis=hypothesis)
     except Exception as error:  # transformers, huggingface_hub and httpx each raise their own types
-        raise ModelError(f"'{model_name}' cannot be loaded as an NLI cross-encoder ({error}). {_REMEDY}") from error
+        what, remedy = (f"the checkpoint {folder}", COMPARE) if folder else (f"'{model_name}'", _REMEDY)
+        raise ModelError(f"{what} cannot be loaded as an NLI cross-encoder ({error}). {remedy}") from error
     meta = local_nli_meta(Path(folder)) if folder else _KNOWN[model_name]
     if hypothesis != HYPOTHESIS:
         meta = meta.model_copy(update={"experiment_kwargs": {"hypothesis": hypothesis}})

@@ -8,6 +8,7 @@ from typing import Any
 
 from patent_mteb.errors import DataError, ModelError, parsed_json
 
+COMPARE = "Remedy: compare its files with those of the original, or copy it again"
 _REMEDY = "correct the file, or copy the checkpoint again"
 _COUNT, _LAYERS = range(1, 10**8), range(1, 10**4)
 """Sizes of a network, generously: larger ones would fill the memory before a library refused them."""
@@ -33,6 +34,10 @@ _VALUES: Mapping[str, Any] = {
     **dict.fromkeys(("prompts", "label2id", "id2label"), dict),
 }
 """Type or range of a key in any of the files; ``null`` stands for a missing key."""
+
+_SAVED = {"dense.Dense": "config.json", "normalize.Normalize": "config.json"}
+_SAVED["transformer.Transformer"] = "sentence_bert_config.json"
+"""File that sentence-transformers 6 writes for a module; the modules of earlier versions have other names."""
 
 _WORDS = {str: "a text", list: "a list of texts", dict: "an object"}
 
@@ -80,8 +85,16 @@ def check_configuration(folder: Path) -> None:
     """Read the configuration files of a checkpoint and of its modules.
 
     Raises:
-        ModelError: one of them is corrupt, or has a value of another type.
+        ModelError: one of them is corrupt, has a value of another type, or is missing although it decides what a module
+            computes.
     """
+    settings = read_settings(folder / "config_sentence_transformers.json")
+    if settings and settings.get("model_type") != "CrossEncoder" and not (folder / "modules.json").exists():
+        raise _error(folder / "modules.json", "the file is missing, which says how tokens become a vector")
+    for module in read_modules(folder / "modules.json"):
+        name = _SAVED.get(module["type"].removeprefix("sentence_transformers.base.modules."))
+        if name and not (folder / module["path"] / name).exists():
+            raise _error(folder / module["path"] / name, "the file is missing")
     for part in dict.fromkeys((folder, *(folder / module["path"] for module in read_modules(folder / "modules.json")))):
         for name in ("config_sentence_transformers.json", "config.json", "sentence_bert_config.json"):
             read_settings(part / name)

@@ -5,12 +5,15 @@ that names the checkpoint or its file, with a remedy.
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 
+import numpy as np
 import pytest
 import tiny_checkpoints
 import tiny_colbert
 from safetensors.numpy import load_file, save_file
+from sentence_transformers import MultiVectorEncoder, SparseEncoder
 
 from patent_mteb.cli import main
 from patent_mteb.errors import ModelError
@@ -24,6 +27,13 @@ def originals(tmp_path_factory):
     tiny_colbert.write_checkpoint(root / "pylate", "pylate")
     tiny_colbert.write_checkpoint(root / "stanford", "stanford")
     tiny_checkpoints.write_cross_encoder(root / "cross-encoder")
+    tiny_checkpoints.bare(root / "bare", 8)
+    MultiVectorEncoder(str(root / "bare"), device="cpu").save(str(root / "multi-vector"))
+    SparseEncoder(str(tiny_checkpoints.bare(root / "masked", 8, head=True)), device="cpu").save(str(root / "sparse"))
+    classes = {"entailment": 0, "neutral": 1, "contradiction": 2}
+    config = tiny_checkpoints.write_cross_encoder(root / "nli", labels=3) / "config.json"
+    named = {"label2id": classes, "id2label": {number: name for name, number in classes.items()}}
+    config.write_text(json.dumps(json.loads(config.read_text()) | named))
     return root
 
 
@@ -136,6 +146,85 @@ def test_missing_weights_that_an_output_depends_on_are_refused(originals, tmp_pa
     assert len(kept) < len(weights)
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
     refused(folder, r"has no weights for .*initialised at\s+random")
+
+
+KINDS = ("bare", "multi-vector", "nli", "sparse", "dense", "cross-encoder", "pylate")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_undamaged_checkpoint_is_loaded(originals, kind):
+    load(str(originals / kind), device="cpu")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("cut", [None, 0, 0.5, -1], ids=["missing", "empty", "half", "one byte less"])
+def test_weights_that_are_missing_or_cut_are_refused(originals, tmp_path, kind, cut):
+    folder = shutil.copytree(originals / kind, tmp_path / kind)
+    path = folder / "model.safetensors"
+    content = path.read_bytes()
+    if cut is None:
+        path.unlink()
+    else:
+        path.write_bytes(content[: int(cut * len(content)) if cut >= 0 else cut])
+    refused(folder, "Remedy: compare its files")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("key", ["hidden_size", "intermediate_size", "vocab_size", "max_position_embeddings"])
+def test_a_configuration_of_another_size_is_refused_with_the_sizes(originals, damaged, kind, key):
+    value = json.loads((originals / kind / "config.json").read_text())[key]
+    refused(damaged(kind, "config.json", **{key: 2 * value}), r"other sizes than its config.json states .*such as .*vs")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("more", [1, -1])
+def test_another_number_of_layers_is_refused(originals, damaged, kind, more):
+    layers = json.loads((originals / kind / "config.json").read_text())["num_hidden_layers"]
+    said = "has no weights for" if more > 0 else "weights of more layers than its config.json states"
+    if layers + more:
+        refused(damaged(kind, "config.json", num_hidden_layers=layers + more), said)
+
+
+@pytest.mark.parametrize("kind", ["bare", "multi-vector", "nli", "sparse", "dense", "cross-encoder"])
+@pytest.mark.parametrize(
+    ("value", "said"), [(np.nan, "NaN or infinite"), (0, "the same vector"), (None, "has no weights for")]
+)
+def test_weights_without_information_are_refused(originals, tmp_path, kind, value, said):
+    folder = shutil.copytree(originals / kind, tmp_path / kind)
+    weights = load_file(folder / "model.safetensors")
+    made = {name: np.full_like(weight, value) for name, weight in weights.items()} if value is not None else {}
+    save_file(made, folder / "model.safetensors", metadata={"format": "pt"})
+    if value != 0 or kind not in ("nli", "cross-encoder"):  # their scores of two pairs may be equal
+        refused(folder, said)
+
+
+def test_missing_weights_are_found_where_logs_are_switched_off(originals, tmp_path):
+    folder = shutil.copytree(originals / "bare", tmp_path / "bare")
+    save_file({}, folder / "model.safetensors", metadata={"format": "pt"})
+    logging.disable(logging.CRITICAL)
+    try:
+        refused(folder, "has no weights for")
+        assert logging.root.manager.disable == logging.CRITICAL
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize(
+    ("kind", "file"),
+    [
+        ("dense", "modules.json"),
+        ("multi-vector", "modules.json"),
+        ("sparse", "modules.json"),
+        ("multi-vector", "3_Normalize/config.json"),
+        ("multi-vector", "1_Dense/config.json"),
+        ("sparse", "sentence_bert_config.json"),
+        ("dense", "sentence_bert_config.json"),
+    ],
+)
+def test_a_missing_file_that_decides_what_is_computed_is_named(originals, tmp_path, kind, file):
+    folder = shutil.copytree(originals / kind, tmp_path / kind)
+    (folder / file).unlink()
+    refused(folder, f"{file}: the file is missing")
 
 
 def test_missing_weights_of_a_pooler_change_nothing(originals, tmp_path):
