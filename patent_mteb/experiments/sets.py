@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.run import unloading
 from patent_mteb.metrics.measures import Judged, JudgedRanks
-from patent_mteb.metrics.significance import bootstrap, by_group, too_small
+from patent_mteb.metrics.significance import bootstrap, by_group, gap_intervals, too_small
 from patent_mteb.search.run import Run
 from patent_mteb.search.stored import StoredRun
 from patent_mteb.tasks.perquery import query_groups
@@ -154,16 +154,17 @@ class _Found:
         return np.where(wanted > 0, depths, 0.0)
 
 
-def _scores(values: Floats, groups: Sequence[int], least: float = 0.0) -> tuple[Score, ...]:
-    """Means and intervals of the columns of [queries, columns], whose values are between ``least`` and 1."""
-    limits = bootstrap(by_group(values, groups)).intervals(_LEVEL).clip(least, 1.0)
+def _scores(values: Floats, groups: Sequence[int], gaps: bool = False) -> tuple[Score, ...]:
+    """Means and intervals of the columns of [queries, columns], scores from 0 to 1 or differences of such scores."""
+    rows = by_group(values, groups)
+    limits = gap_intervals(rows).clip(-1.0, 1.0) if gaps else bootstrap(rows).intervals(_LEVEL).clip(0.0, 1.0)
     return tuple(Score(float(mean), *map(float, pair)) for mean, pair in zip(values.mean(axis=0), limits, strict=True))
 
 
 def _ranked(name: str, found: _Found, sets: _Found, groups: Sequence[int]) -> Ranked:
     measures, theirs = found.measures(sets.sizes), sets.measures(sets.sizes)
     both = np.column_stack([theirs[:, 1], measures[:, 1]])
-    (difference,) = _scores((both[:, 1] - both[:, 0])[:, None], groups, least=-1.0)
+    (difference,) = _scores((both[:, 1] - both[:, 0])[:, None], groups, gaps=True)
     depths, sizes = found.depths(sets.within(sets.sizes)), sets.sizes
     precision, recall, f1 = _scores(measures, groups)
     return Ranked(

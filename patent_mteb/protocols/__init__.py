@@ -20,7 +20,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit, xlogy
+from scipy.special import xlogy
+
+from patent_mteb.metrics.significance import jackknife_interval
 
 Labels = NDArray[np.bool_]
 Split = tuple[ArrayLike, ArrayLike]
@@ -67,8 +69,7 @@ def precision_at(true: Labels, scores: ArrayLike, k: int) -> NDArray[np.float64]
     return np.asarray(hits / k, dtype=np.float64)
 
 
-_TAIL = 0.025
-_NORMAL = 1.959964  # the normal quantile of 1 - _TAIL
+_NORMAL = 1.959964  # the normal quantile of 97.5%
 _CONSTANT = 1e-12  # standard deviation up to which values count as constant
 Interval = tuple[float, float]
 Floats = NDArray[np.float64]
@@ -101,7 +102,7 @@ def macro_f1_interval(true: ArrayLike, predicted: ArrayLike) -> Interval:
     whole = f1(hits, named)
     without_hit, without_miss = f1(hits - 1, named - 2) - whole, f1(hits, named - 1) - whole
     changed = (gold & guessed) @ without_hit + (gold ^ guessed) @ without_miss
-    return _interval(float(whole.mean()), whole.mean() + changed / len(whole))
+    return jackknife_interval(float(whole.mean()), whole.mean() + changed / len(whole))
 
 
 def v_measure_interval(classes: Sequence[object], assigned: Sequence[int]) -> Interval:
@@ -124,7 +125,7 @@ def v_measure_interval(classes: Sequence[object], assigned: Sequence[int]) -> In
     in_rows, in_columns = np.bincount(rows, sizes), np.bincount(columns, sizes)
     (whole_rows, less_rows), (whole_columns, less_columns), (whole, less) = map(log_sum, (in_rows, in_columns, sizes))
     without = v_measure(max(n - 1, 1), less_rows[rows], less_columns[columns], less)
-    return _interval(float(v_measure(n, whole_rows, whole_columns, whole)), np.repeat(without, sizes))
+    return jackknife_interval(float(v_measure(n, whole_rows, whole_columns, whole)), np.repeat(without, sizes))
 
 
 def share_interval(hits: ArrayLike) -> Interval:
@@ -153,24 +154,5 @@ def pearson_interval(first: ArrayLike, second: ArrayLike) -> Interval:
     columns = x, y, x * y, x * x, y * y
     sums = [column.sum() for column in columns]
     without = z(max(n - 1, 1), [total - column for total, column in zip(sums, columns, strict=True)])
-    low, high = np.tanh(_interval(float(z(n, sums)), without, -np.inf, np.inf))
-    return float(low), float(high)
-
-
-def _interval(observed: float, without: Floats, least: float = 0.0, most: float = 1.0) -> Interval:
-    """The 95% interval of a score from the scores without each of the n documents.
-
-    The quantile is that of t. Its degrees of freedom are n - 1 if the documents contribute as normal ones do, and fewer
-    if a few decide (Satterthwaite 1946). If none decides, as where all are right, documents of another kind may still
-    be up to 1 - 0.025^(1 / n) of all, and change the score by as much.
-    """
-    n = len(without)
-    parts = (without - without.mean()) ** 2
-    total, uneven = parts.sum(), ((parts - parts.mean()) ** 2).sum()
-    if np.sqrt(total) <= _CONSTANT:
-        half = 1 - _TAIL ** (1 / n)
-    else:
-        freedom = min(2 * total**2 / uneven, n - 1) if uneven > 0 else n - 1
-        half = stdtrit(freedom, 1 - _TAIL) * np.sqrt((n - 1) / n * total)
-    low, high = np.clip([observed - half, observed + half], least, most)
+    low, high = np.tanh(jackknife_interval(float(z(n, sums)), without, -np.inf, np.inf))
     return float(low), float(high)

@@ -16,12 +16,12 @@ import numpy as np
 import polars as pl
 
 from patent_mteb.errors import did_you_mean
-from patent_mteb.metrics.significance import TESTS, by_group, detectable, needed_queries, p_text
+from patent_mteb.metrics.significance import TESTS, by_group, detectable, gap_intervals, needed_queries, p_text
 from patent_mteb.report.cells import supported_digits
 from patent_mteb.report.collect import Collected, ReportError, collect
 from patent_mteb.report.explorer import chosen, first_documents, outcomes
 from patent_mteb.report.series import Cost, cost_of_a_million, names_in_text
-from patent_mteb.report.statistics import ALPHA, LEVEL, find_run
+from patent_mteb.report.statistics import ALPHA, find_run
 from patent_mteb.report.view import BenchmarkView, MeasuredTask, QueryTable, read_queries
 from patent_mteb.report.words import measure_title
 from patent_mteb.tasks.benchmark import PRIOR_ART
@@ -154,7 +154,7 @@ def _pairs(read: Mapping[str, QueryTable], part: str, test: str, measure: str) -
     compared = TESTS[test](rows)
     joint, means = compared.joint(), compared.means
     first, second = np.array(list(combinations(np.argsort(-means, kind="stable"), 2))).T
-    intervals = TESTS[test](rows[:, first] - rows[:, second]).intervals(LEVEL)
+    intervals = gap_intervals(rows[:, first] - rows[:, second])
     found = []
     for one, other, (low, high) in zip(first.tolist(), second.tolist(), intervals.tolist(), strict=True):
         difference = float(means[one] - means[other])

@@ -12,6 +12,7 @@ from patent_mteb.metrics.significance import (
     by_group,
     detectable,
     effect_sizes,
+    gap_intervals,
     needed_queries,
     paired_t,
     permutation,
@@ -144,3 +145,21 @@ def test_that_many_queries_show_the_difference_in_four_of_five_cases(members):
     size = int(np.median(needed))
     found = [bootstrap(by_group(*rows(size)), resamples=1000).p_values()[0, 1] < 0.05 for _ in range(300)]
     assert np.mean(found) == pytest.approx(0.8, abs=0.06)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0.04, 50), (0.04, 120), (0.3, 50)])
+def test_the_interval_of_a_gap_covers_it_where_two_models_differ_on_few_queries(hits, n):
+    """Two equal models find the same queries but for one in ten, and hits differ in what they count for."""
+    rng = np.random.default_rng(4)
+    ease = np.sqrt(0.9) * rng.standard_normal((2, n, 800))[:1] + np.sqrt(0.1) * rng.standard_normal((2, n, 800))
+    found, gain = ease > stats.norm.ppf(1 - hits), np.where(rng.random((n, 800)) < 0.8, 0.2, 1.0)
+    low, high = gap_intervals((found[0] * gain) - (found[1] * gain)).T
+    assert np.mean((low <= 0) & (high >= 0)) > 0.93
+    assert np.mean(high - low) < 0.25
+
+
+def test_the_interval_of_a_gap_is_that_of_t_where_all_queries_count():
+    gaps = SCORES[:, :1] - SCORES[:, 1:3]
+    expected = stats.ttest_1samp(gaps, 0).confidence_interval()
+    np.testing.assert_allclose(gap_intervals(gaps), np.column_stack([expected.low, expected.high]), rtol=0.05)
+    assert gap_intervals(np.zeros((60, 1))).tolist() == [pytest.approx([0.025 ** (1 / 60) - 1, 1 - 0.025 ** (1 / 60)])]
