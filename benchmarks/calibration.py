@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import v_measure_score
 
-from patent_mteb.metrics.significance import Bootstrap, bootstrap, needed_queries, too_small
+from patent_mteb.metrics.significance import Bootstrap, bootstrap, gap_intervals, needed_queries, too_small
 from patent_mteb.protocols import (
     effective_rows,
     f1_per_label,
@@ -69,8 +69,10 @@ def _one_set(scores: Floats, truth: float) -> dict[str, float]:
     """What the report says of a set of queries, 1 where it is wrong (of intervals: the share of models)."""
     every = bootstrap(scores)
     low, high = every.intervals().T
+    gaps = gap_intervals(scores[:, :-1] - scores[:, 1:])
     found = {
         "interval misses the mean": float(((truth < low) | (truth > high)).mean()),
+        "interval misses the gap": float(((gaps[:, 0] > 0) | (gaps[:, 1] < 0)).mean()),
         "queries above zero": float((scores > 0).sum(axis=0).mean()),
         "a pair differs": float(every.p_values()[0, 1] < 0.05),
         "a pair differs, paper's p": float(every.paper_p(np.array([0]), np.array([1]))[0] < 0.05),
@@ -232,19 +234,16 @@ def main() -> None:
     parser.add_argument("--scores", metavar="FILE.csv")
     arguments = parser.parse_args()
     print(f"{arguments.sets} sets, seed {arguments.seed}; all figures but the queries above zero are percentages")
+    names = [arguments.scores] if arguments.scores else list(POPULATIONS)
     with ProcessPoolExecutor(arguments.processes) as pool:
-        for name in [arguments.scores] if arguments.scores else POPULATIONS:
-            print(f"\n{name}")
-            rows: dict[str, list[float]] = {}
-            for n in SIZES:
-                share = -(-arguments.sets // arguments.processes)
-                seeds = [arguments.seed * 1000 + part for part in range(arguments.processes)]
-                parts = list(pool.map(_sets, *zip(*((name, n, seed, share) for seed in seeds), strict=True)))
-                for what in parts[0]:
-                    mean = sum(part[what] for part in parts) / (share * arguments.processes)
-                    rows.setdefault(what, []).append(mean if what.startswith("queries") else 100 * mean)
-            print(f"{'':40}" + "".join(f"{f'n {n}':>8}" for n in SIZES))
-            for what, values in rows.items():
+        cells = zip(*((name, n, 1000 * arguments.seed, arguments.sets) for name in names for n in SIZES), strict=True)
+        counted = pool.map(_sets, *cells)
+        for name in names:
+            print(f"\n{name}\n{'':40}" + "".join(f"{f'n {n}':>8}" for n in SIZES))
+            of_sizes = [next(counted) for _ in SIZES]
+            for what in dict.fromkeys(what for counts in of_sizes for what in counts):
+                percent = 1 if what.startswith("queries") else 100
+                values = [percent * counts[what] / arguments.sets if what in counts else np.nan for counts in of_sizes]
                 print(f"{what:40}" + "".join(f"{value:8.1f}" for value in values), flush=True)
         if not arguments.scores:
             cells = [(name, n) for name in LABELLED for n in DOCUMENT_SIZES]
