@@ -213,6 +213,10 @@ class _Reader:
         if not entries.get(task.split):
             self.exclude(path, f"has no scores of the split '{task.split}'", _AGAIN)
             return
+        named = Counter(str(entry.get("hf_subset", "default")) for entry in entries[task.split])
+        if repeated := [subset for subset, count in named.items() if count > 1]:
+            self.exclude(path, f"has two results of the subset '{repeated[0]}'", _AGAIN)
+            return
         version, seconds = str(content.get("mteb_version") or ""), content.get("evaluation_time")
         for entry in entries[task.split]:
             subset = str(entry.get("hf_subset", "default"))

@@ -350,6 +350,9 @@ def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
     kept = _entries(content, row)
     if content["task_name"] != row["task"] or [float(entry["main_score"]) for entry in kept] != [row["value"]]:
         raise DataError("the file holds another result, or the same one twice", path=path, remedy="run the task again")
+    if others := sorted(content["scores"].keys() - {row["split"]}):
+        problem = f"the file has scores of another split, '{others[0]}', which nothing checks"
+        raise DataError(problem, path=path, remedy="run the task again")
     if not all(part_of(evidence_of(entry), "model").get("card") for entry in kept):
         problem = "its evidence has no digest of the facts in model_meta.json: an earlier version, or changed"
         raise DataError(problem, path=path, remedy="run the task again")

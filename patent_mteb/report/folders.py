@@ -201,6 +201,9 @@ def check_meta(meta: dict[str, Any], path: Path, model: str, revision: str) -> N
     if (model_folder(name), stated) != (model, revision):
         problem = f"it describes {name} at revision {stated}, but is stored with the results of {model} at {revision}"
         raise DataError(problem, path=path, remedy="restore the file")
+    if bool(meta.get("experiment_kwargs")) != (path.parent.parent.name == "experiments"):
+        problem = "its settings are not those of the folder: results with settings are in 'experiments', others are not"
+        raise DataError(problem, path=path, remedy="restore the file")
 
 
 def _malformed(meta: dict[str, Any]) -> str:

@@ -83,7 +83,7 @@ def read_run(path: Path, first: int | None = None, *, order: Order | None = None
             results.setdefault(query, {}).update({document: 0.0} if document else {})
             continue
         try:
-            score = float(text)
+            score = float(text if text.isascii() and "_" not in text else "")  # float() reads 1_0, digits of any script
         except ValueError:
             score = math.nan
         if not math.isfinite(score) and not (table and order == "rank"):

@@ -215,7 +215,8 @@ def test_hostile_settings_make_a_front_matter_that_can_be_read(tmp_path):
     folder = model_folder(tmp_path / "in", MINILM, REVISION)
     hostile = folder / "experiments" / 'a: "b"\n---\n\x7f\u202e\U000e0041=x|y'
     hostile.mkdir(parents=True)
-    shutil.move(folder / "model_meta.json", hostile / "model_meta.json")
+    described = json.loads((folder / "model_meta.json").read_text()) | {"experiment_kwargs": {"a": 1}}
+    (hostile / "model_meta.json").write_text(json.dumps(described))
     add(hostile, DAPFAM, 0.5, kind="real")
     assert prepare(tmp_path / "in", tmp_path / "out").exported == 1
     (card,) = (tmp_path / "out" / "model_cards").iterdir()

@@ -258,3 +258,28 @@ def test_a_report_refuses_damaged_settings_of_runs(tmp_path, capsys, line):
     assert main(["report", str(folder)]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert f"{path}, row 3" in said and "Remedy" in said and "report it" not in said
+
+
+def changed(folder, change):
+    (path,) = folder.rglob("PatentDAPFAMTitleToTARetrieval.json")
+    document = json.loads(path.read_text())
+    change(document["scores"])
+    path.write_text(json.dumps(document))
+
+
+def test_a_board_refuses_what_nothing_checks(tmp_path, capsys):
+    folder = board(tmp_path)
+    (split,) = json.loads(next(folder.rglob("PatentDAPFAM*.json")).read_text())["scores"]
+    changed(folder, lambda scores: scores.update(other=[{**scores[split][0], "main_score": 0.99}]))
+    assert main(["publish", "check", str(folder)]) == 1
+    assert "scores of another split, 'other'" in capsys.readouterr().err
+    changed(folder, lambda scores: scores.pop("other"))
+    changed(folder, lambda scores: scores[split].append(scores[split][0]))
+    assert main(["publish", "check", str(folder)]) == 1
+    assert "has two results of the subset" in capsys.readouterr().err
+    changed(folder, lambda scores: scores[split].pop())
+    assert main(["publish", "check", str(folder)]) == 0
+    (path,) = folder.rglob("model_meta.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "experiment_kwargs": {"layers": 3}}))
+    assert main(["publish", "check", str(folder)]) == 1
+    assert "its settings are not those of the folder" in capsys.readouterr().err

@@ -206,6 +206,8 @@ def test_a_run_file_is_in_the_order_that_the_measures_see(tmp_path):
         ("q Q0 d 1 0.5\n", "row 1: 5 columns instead of 6.*Remedy: write: query Q0 document rank score tag"),
         ("q Q0 d 1 0.5 t\n\nq Q0 e 2 high t\n", "row 3: the score 'high' is not a finite number"),
         ("q Q0 d 1 nan t\n", "row 1: the score 'nan' is not a finite number"),
+        ("q Q0 d 1 1_0 t\n", "row 1: the score '1_0' is not a finite number"),
+        ("q Q0 d 1 \uff11 t\n", "row 1: the score '\uff11' is not a finite number"),
         ("q Q0 d 1 0.5 t\nq Q0 d 2 0.4 t\n", "row 2: query 'q' has document 'd' twice"),
     ],
 )
