@@ -59,9 +59,11 @@ def evaluate(
     Nothing is written to disk; ``patent-mteb run`` writes results.
 
     Args:
-        models: one or several mteb models, or names for :func:`patent_mteb.models.load`.
+        models: one or several mteb models, models of sentence-transformers, or names for
+            :func:`patent_mteb.models.load`.
         tasks: one or several tasks, or their names.
-        baseline: one of the models, or its name in the result, with which the others are compared.
+        baseline: a model with which the others are compared, as in ``models``, or its name in the result; it is
+            evaluated too if it is not one of the models.
         measures: retrieval measures in addition to the main score of each task, such as ``recall_at_100``.
         encode_kwargs: as in ``mteb.evaluate``.
 
@@ -73,8 +75,8 @@ def evaluate(
 
     Raises:
         DataError: an unknown task, or data that cannot be used.
-        ModelError: a model that cannot be loaded or cannot do a task; a baseline that is not among the models; a model
-            whose vectors differ from its store, or change during the evaluation (:mod:`patent_mteb.store.canaries`).
+        ModelError: a model that cannot be loaded or cannot do a task, or one whose vectors differ from its store or
+            change during the evaluation (:mod:`patent_mteb.store.canaries`).
 
     Example:
         >>> import patent_mteb
@@ -87,11 +89,13 @@ def evaluate(
         ['', 'a', 'xy']
     """
     several = isinstance(models, (list, tuple, set, Iterator))
-    loaded = [_loaded(model) for model in (cast("Iterable[Any]", models) if several else [models])]
-    named = _named([with_current_settings(model, encode_kwargs) for model in loaded])
-    if not (isinstance(baseline, str) or baseline is None):
-        baseline = with_current_settings(identified(baseline), encode_kwargs)
-    against = _baseline(baseline, named)
+    given = [*cast("Iterable[Any]", models)] if several else [models]
+    named = _named([with_current_settings(_loaded(model), encode_kwargs) for model in given])
+    against = "" if baseline is None else _baseline(baseline, given, named)
+    if baseline is not None and not against:
+        given.append(baseline)
+        named = _named([*named.values(), with_current_settings(_loaded(baseline), encode_kwargs)])
+        against = list(named)[-1]
     canaries = [Canaries(model, encode_kwargs) for model in named.values()]
     for one in canaries:
         one.look()
@@ -142,18 +146,18 @@ def _named(models: Sequence[MTEBModels]) -> dict[str, MTEBModels]:
     return named
 
 
-def _baseline(baseline: MTEBModels | str | None, named: Mapping[str, MTEBModels]) -> str:
-    if baseline is None:
-        return ""
-    meta = getattr(baseline, "mteb_model_meta", None)
-    if baseline in named:
-        return str(baseline)
-    metas = {label: model.mteb_model_meta for label, model in named.items()}
-    fitting = [label for label, one in metas.items() if meta == one or baseline == one.name]
-    if len(fitting) == 1:
-        return fitting[0]
-    problem = "may be any of several models" if fitting else "is not one of the models"
-    raise ModelError(f"the baseline {problem}. Remedy: choose one of {'; '.join(fitting or named)}")
+def _baseline(baseline: Any, given: Sequence[Any], named: Mapping[str, MTEBModels]) -> str:
+    """Return the label of the baseline among the models, by object, by the name given or by its name; else nothing."""
+    if isinstance(baseline, str) and baseline in named:
+        return baseline
+    fitting = [
+        label
+        for label, one, model in zip(named, given, named.values(), strict=True)
+        if baseline is one or baseline == model.mteb_model_meta.name or (isinstance(one, str) and baseline == one)
+    ]
+    if len(fitting) > 1:
+        raise ModelError(f"the baseline may be any of several models. Remedy: choose one of {'; '.join(fitting)}")
+    return next(iter(fitting), "")
 
 
 def task_of(task: AbsTask | str) -> AbsTask:

@@ -8,8 +8,9 @@ from typing import Any, cast
 
 import mteb
 import numpy as np
-from mteb.models import CrossEncoderProtocol, EncoderProtocol, MTEBModels
+from mteb.models import CrossEncoderProtocol, EncoderProtocol, MTEBModels, SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta
+from mteb.models.sentence_transformer_wrapper import CrossEncoderWrapper
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import NO_REVISION, compose_meta
@@ -22,6 +23,7 @@ from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store import stored
 from patent_mteb.store.batches import as_array, as_matrix
 from patent_mteb.store.pair_scores import stored_pairs
+from patent_mteb.store.settings import is_nameless, name_by_content
 
 
 def in_store(model: Any, store: Path | str | None) -> Any:
@@ -36,16 +38,35 @@ def in_store(model: Any, store: Path | str | None) -> Any:
     return stored_pairs(model, store) if isinstance(model, CrossEncoderProtocol) else model
 
 
-def identified(model: Any) -> Any:
-    """Return mteb's ``HybridSearch`` under an identity with its parts and settings; mteb's name has neither.
+def _wrapped(model: Any) -> Any:
+    """Wrap a model of sentence-transformers as mteb does, under a name of its own; None for any other object."""
+    if not type(model).__module__.startswith("sentence_transformers."):
+        return None
+    from sentence_transformers import CrossEncoder, SentenceTransformer
 
-    A revision that the user has set is left as it is.
+    from patent_mteb.models.loading import without_guesses
+
+    kinds = {SentenceTransformer: SentenceTransformerEncoderWrapper, CrossEncoder: CrossEncoderWrapper}
+    with without_guesses():
+        made = next((wrapper(model) for kind, wrapper in kinds.items() if isinstance(model, kind)), None)
+    if made is not None and is_nameless(made.mteb_model_meta):
+        name_by_content(made)
+    return made
+
+
+def identified(model: Any) -> Any:
+    """Return a model under an identity of its own.
+
+    A ``SentenceTransformer`` or ``CrossEncoder`` is wrapped, and named by its content. mteb's ``HybridSearch`` receives
+    an identity with its parts and settings; mteb's name has neither. A revision that the user has set is left as it is.
 
     Raises:
         ModelError: the object is not an mteb model.
     """
     if isinstance(model, ModelMeta):
         return model
+    if (wrapped := _wrapped(model)) is not None:
+        return wrapped
     if isinstance(model, type) or not isinstance(getattr(model, "mteb_model_meta", None), ModelMeta):
         raise ModelError(
             f"{type(model).__name__} is not an mteb model: it has no mteb_model_meta. Remedy: give it one with name and"

@@ -16,6 +16,7 @@ import logging
 import math
 import re
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -759,6 +760,19 @@ def _measured(model: Any, texts: list[str]) -> tuple[NDArray[np.float32], float]
     return vectors.astype(np.float32), len(texts) / (time.perf_counter() - started)
 
 
+@contextlib.contextmanager
+def without_guesses() -> Iterator[None]:
+    """Hide the warnings of mteb's guesses at the parameters of a model, which its files state."""
+    logger, level = logging.getLogger("mteb.models.model_meta"), logging.getLogger("mteb.models.model_meta").level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=FutureWarning, module="mteb")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
 def load(
     name: str,
     revision: str | None = None,
@@ -843,7 +857,7 @@ def load(
         kwargs["model_kwargs"] = {**kwargs.get("model_kwargs", {}), "dtype": precision}
     folder = Path(name).expanduser()
     try:
-        with _listening(reports, name):
+        with _listening(reports, name), without_guesses():
             model = _loaded(meta, device=device, **kwargs)
     except ModelError:
         raise

@@ -237,7 +237,7 @@ def compare(
     """Compare models on the same queries of a task.
 
     Args:
-        results: results folder of ``patent-mteb run`` or :func:`patent_mteb.evaluate`.
+        results: results folder of ``patent-mteb run``.
         models: two or more models with results there: names, or parts of names; all models if none is named.
         task: name of a task; by default the one for finding prior art, or the first headline.
         part: slice of its judgements, such as ``in`` or ``out``; by default all.
@@ -248,10 +248,8 @@ def compare(
 
     Example:
         >>> import patent_mteb
-        >>> from patent_mteb.models import load
-        >>> task, = patent_mteb.get_tasks(["PatentMapTtlToTtlRetrieval.sample"])
-        >>> _ = patent_mteb.evaluate(["bm25", "mteb/baseline-random-encoder"], [task], output_folder="compared")
-        >>> patent_mteb.compare("compared", "bm25", "random")
+        >>> print(patent_mteb.compare("results", "bm25-dapfam", "mteb/baseline-random-encoder"))
+        BM25 is better than baseline-random-encoder: nDCG@10 0.29 against 0.01, difference 0.28 [...
     """
     collected = collect(Path(results))
     if collected.results.is_empty():

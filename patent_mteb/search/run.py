@@ -89,6 +89,10 @@ class Run:
     effort: Mapping[str, Any] = field(default_factory=dict)
     efforts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        task = f" of {self.task}" if self.task else ""
+        return f"Run{task}: {len(self.query_ids)} queries, up to {self.depth} of {len(self.doc_ids)} documents each"
+
     @property
     def depth(self) -> int:
         return int(self.docs.shape[1])

@@ -21,6 +21,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar, TypeVar
 
@@ -28,7 +29,7 @@ import numpy as np
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
-from patent_mteb.identity import digest, unambiguous_settings
+from patent_mteb.identity import digest, local_name, unambiguous_settings
 from patent_mteb.store.resolve import facts_of, kind_of, placed, plain, qualified, use_role_prompts
 
 _SAMPLE = 4096
@@ -331,6 +332,11 @@ class LiveIdentity:
             changed["revision"] = self.loaded_revision
         vars(self)["_given_meta"] = meta.model_copy(update=changed) if changed else meta
 
+    def __repr__(self) -> str:
+        meta = self.mteb_model_meta
+        settings = f" ({meta.experiment_name})" if meta.experiment_name else ""
+        return f"{type(self).__name__}({meta.name}{settings} @{str(meta.revision)[:12]})"[:200]
+
 
 def _follow_settings(model: Any) -> None:
     """Let the identity of one of mteb's own models follow its settings.
@@ -341,7 +347,10 @@ def _follow_settings(model: Any) -> None:
     kind = type(model)
     if kind_of(model) == "unknown" or "mteb_model_meta" not in getattr(model, "__dict__", {}):
         return
-    added = {name: LiveIdentity.__dict__[name] for name in ("mteb_model_meta", "usual_settings", "loaded_revision")}
+    added = {
+        name: LiveIdentity.__dict__[name]
+        for name in ("mteb_model_meta", "usual_settings", "loaded_revision", "__repr__")
+    }
     same = {"__slots__": (), "__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
     vars(model)["_given_meta"] = vars(model).pop("mteb_model_meta")
     model.__class__ = type(kind.__name__, (kind,), {**same, **added})
@@ -381,10 +390,33 @@ def with_current_settings(model: Any, encode_kwargs: Mapping[str, Any] | None = 
     return renamed
 
 
+def is_nameless(meta: ModelMeta | None) -> bool:
+    """Whether results of a model would be mixed up with those of other models without a name."""
+    return meta is None or not meta.name or meta.name.startswith("no_model_name")
+
+
+def name_by_content(model: Any) -> bool:
+    """Name a wrapped sentence-transformers model after its folder, with a digest of its content as revision.
+
+    mteb saves the score under the same object of metadata. Return whether the model is one.
+    """
+    meta, network = getattr(model, "mteb_model_meta", None), network_of(model)
+    if meta is None or network is None or not type(network).__module__.startswith("sentence_transformers."):
+        return False
+    configs = (getattr(module, "config", None) for module in network.modules())
+    paths = (Path(path) for config in configs if (path := getattr(config, "_name_or_path", "")))
+    folder = next((path for path in paths if path.is_dir()), Path(type(network).__name__))
+    meta.name, meta.revision = local_name(folder), digest(live_settings(model))
+    return True
+
+
 def check_identity(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> None:
-    """Refuse a model whose score would be saved under the name of another identity."""
-    meta = getattr(model, "mteb_model_meta", None)
-    if meta is None or not meta.name or meta.name.startswith("no_model_name"):
+    """Refuse a model whose score would be saved under the name of another identity.
+
+    A sentence-transformers model without a name receives one.
+    """
+    meta: Any = getattr(model, "mteb_model_meta", None)
+    if is_nameless(meta) and not name_by_content(model):
         raise ModelError(
             f"{type(model).__name__} has no name, so its score would be mixed up with those of other nameless models. "
             "Remedy: load it with patent_mteb.models.load, or give its mteb_model_meta a name and a revision"

@@ -11,6 +11,7 @@ import mteb
 import polars as pl
 import pytest
 import tiny_checkpoints
+import torch
 from mteb.cache import ResultCache
 from sentence_transformers import SentenceTransformer
 from small_data import HashEncoder
@@ -200,7 +201,7 @@ class TestSettings:
     def test_a_model_changed_after_it_was_wrapped(self, checkpoint, tmp_path):
         model = load(str(checkpoint))
         system = Passages(model, 64)
-        longer(model, 2)
+        longer(model, 4)
         assert scored(system, tmp_path / "one") == scored(Passages(model, 64), tmp_path / "two")
         with pytest.raises(ModelError, match=r"max_seq_length.*Remedy"):
             mteb.evaluate(system, mteb.get_task(TASK), cache=None, co2_tracker=False, show_progress_bar=False)
@@ -225,12 +226,36 @@ class TestSettings:
     def test_a_model_without_a_name_is_refused(self, checkpoint, tmp_path):
         nameless = HashEncoder()
         nameless.mteb_model_meta = mteb.models.model_meta.ModelMeta.create_empty()
-        for model in (nameless, SentenceTransformer(str(checkpoint), device="cpu")):
-            with pytest.raises(ModelError, match="has no name"):
-                mteb.evaluate(
-                    model, mteb.get_task(TASK), cache=ResultCache(tmp_path), co2_tracker=False, show_progress_bar=False
-                )
+        with pytest.raises(ModelError, match="has no name"):
+            mteb.evaluate(
+                nameless, mteb.get_task(TASK), cache=ResultCache(tmp_path), co2_tracker=False, show_progress_bar=False
+            )
         assert not list(tmp_path.rglob(f"{TASK}.json"))
+
+    def test_a_sentence_transformer_is_named_by_its_content(self, checkpoint, tmp_path):
+        """Two checkpoints in one cache: each has its own score, and a changed one is another model."""
+
+        def score(model):
+            found = mteb.evaluate(
+                model, mteb.get_task(TASK), cache=ResultCache(tmp_path), co2_tracker=False, show_progress_bar=False
+            )
+            return found.task_results[0].get_score()
+
+        model, other = (SentenceTransformer(str(checkpoint), device="cpu") for _ in range(2))
+        expected = patent_mteb.evaluate(load(str(checkpoint)), TASK).filter(pl.col("slice") == "")["value"][0]
+        assert score(model) == pytest.approx(expected, abs=1e-5)
+        with torch.no_grad():
+            for weight in other.parameters():
+                weight.copy_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(1)))
+        changed = score(other)
+        assert changed != pytest.approx(expected, abs=1e-3)
+        assert score(SentenceTransformer(str(checkpoint), device="cpu")) == pytest.approx(expected, abs=1e-5)
+        folders = [path.parent.parent.name + "/" + path.parent.name for path in tmp_path.rglob("model_meta.json")]
+        assert len(folders) == len(set(folders)) == 2 and all(one.startswith("local__") for one in folders)
+        frame = patent_mteb.evaluate([SentenceTransformer(str(checkpoint), device="cpu"), other], TASK, baseline="bm25")
+        values = frame.filter(pl.col("slice") == "")["value"].to_list()
+        assert values[:2] == pytest.approx([expected, changed], abs=1e-4) and len(values) == 3
+        assert frame["model"].n_unique() == 3
 
 
 class TestPaths:
