@@ -583,8 +583,9 @@ _LEAST = {
 def explained() -> str:
     *first, last = dict.fromkeys(f"{many} (< {least})" for _, many, least in _LEAST.values())
     return (
-        f"{MARK}: too few {', '.join(first)} or {last}. Such scores are not ranked; a mean marked {MARK} leaves them "
-        "out. In brackets: the 95% interval, where one can be computed."
+        f"{MARK}: too few {', '.join(first)} or {last}; effective test rows are few where a few rare classes decide a "
+        f"score. Such scores are not ranked; a mean marked {MARK} leaves them out. In brackets: the 95% interval, "
+        "where one can be computed."
     )
 
 
