@@ -181,14 +181,26 @@ def _discard(stream: Any) -> None:
     os.close(null)
 
 
+_DIFFERING = re.compile(
+    r"^(\w+: )?\S+: the data set |(?<=/)\S+ at revision \S+|\S*https?://\S+|\$\S+|, which an? \w+ task needs"
+)
+"""What differs between reasons that are otherwise the same: file, data set, address, type of task."""
+
+
 def warn_by_reason(head: str, pairs: Iterable[tuple[str, str]]) -> None:
-    """Print a warning for each reason, with the first names that share it."""
-    sharing: dict[str, list[str]] = {}
+    """Print a warning for each reason, with the first names that share it.
+
+    Reasons that differ in the name of a data set of one owner, or in the type of a task, are one.
+    """
+    sharing: dict[str, list[tuple[str, str]]] = {}
     for name, reason in pairs:
-        sharing.setdefault(reason, []).append(name)
-    for reason, names in sharing.items():
+        sharing.setdefault(_DIFFERING.sub("", reason), []).append((name, reason))
+    for found in sharing.values():
+        names, reasons = zip(*found, strict=True)
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        warn(f"{head}{', '.join(names[:_NAMED])}{more}: {reason}")
+        others = len(set(reasons)) - 1
+        alike = f" (the first of {others + 1} like it)" if others else ""
+        warn(f"{head}{', '.join(names[:_NAMED])}{more}: {reasons[0]}{alike}")
 
 
 def number(value: float | None, digits: int = 4) -> str:

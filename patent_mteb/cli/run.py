@@ -286,8 +286,9 @@ def _plan(options: RunOptions, tasks: Sequence[AbsTask]) -> int:
 
 def _show_plan(plan: Plan, ignored: Sequence[str], price: float) -> None:
     common.say(plan.model)
-    rows = [(row.task, row.status, row.texts, row.new) for row in plan.tasks]
-    common.show(("task", "plan", "texts", "new"), rows, right=("texts", "new"))
+    rows = [(row.task, row.status, row.texts, row.new) for row in plan.tasks if not row.reason]
+    if rows:
+        common.show(("task", "plan", "texts", "new"), rows, right=("texts", "new"))
     new = plan.distinct - plan.stored
     common.say(f"{plan.distinct} distinct texts, {plan.stored} of them in the store, {new} to encode")
     if plan.seconds is not None:

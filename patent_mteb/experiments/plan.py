@@ -132,7 +132,7 @@ def plan(
     memory, done = 0, ResultsFolder(results) if results.is_dir() else None  # mteb would create the folder
     for position, task in enumerate(tasks, start=1):
         name = task.metadata.name
-        logger.info("[%d/%d] %s", position, len(tasks), name)
+        logger.debug("[%d/%d] %s", position, len(tasks), name)
         if reason := unable(model, task):
             rows.append(TaskPlan(name, "unable", reason=reason))
         elif done is not None and done.has(meta, task, partial(model_record, model)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +21,7 @@ from mteb.results import TaskResult
 from mteb.types import EncodeKwargs
 
 from patent_mteb._mteb import restart_generators
-from patent_mteb.errors import ModelError, PatentMTEBError, of_the_machine
+from patent_mteb.errors import AccessError, ModelError, NotThereError, PatentMTEBError, of_the_machine
 from patent_mteb.experiments.results_folder import ResultsFolder
 from patent_mteb.files import cache_root
 from patent_mteb.models.composition import identified
@@ -130,15 +130,17 @@ def run(
     canaries.look()
     outcomes: list[Outcome] = []
     by_corpus: dict[str, Any] = {}
+    absent: set[str] = set()  # data sets that were not found
     interrupted, begun = False, dt.datetime.now(dt.UTC)
     with perquery.receiving(lambda evaluation: perquery.save(evaluation, cache.query_scores)):
         for position, task in enumerate(tasks, start=1):
             name = task.metadata.name
-            logger.info("[%d/%d] %s%s", position, len(tasks), name, _remaining_time(tasks, outcomes))
             started = time.monotonic()
             if reason := unable(model, task):
                 outcomes.append(Outcome(name, "unable", reason=reason))
                 continue
+            level = logging.DEBUG if is_absent(task, absent) else logging.INFO
+            logger.log(level, "[%d/%d] %s%s", position, len(tasks), name, _remaining_time(tasks, outcomes))
             try:
                 with unloading(task):
                     named = _named_for(model, task, by_corpus)
@@ -162,6 +164,8 @@ def run(
                 break
             except PatentMTEBError as error:
                 outcomes.append(Outcome(name, "skipped", reason=str(error)))
+                if isinstance(task, PatentTask) and isinstance(error, (NotThereError, AccessError)):
+                    absent.add(task.data.key)
             except (Exception, SystemExit) as error:  # a failing model ends its task, not the run
                 logger.debug("%s failed", name, exc_info=True)
                 reason = of_the_machine(error, cache_root()) or f"{type(error).__name__}: {error}"
@@ -281,6 +285,11 @@ def _check_names(meta: ModelMeta) -> None:
                 f"the model's {what} {name!r} cannot be the name of a folder, so its results cannot be stored. "
                 "Remedy: give a commit hash, or load a local copy, which has its own revision"
             )
+
+
+def is_absent(task: AbsTask, absent: Collection[str]) -> bool:
+    """Whether a task will be skipped, as its data are not there or those of its data set were not found."""
+    return isinstance(task, PatentTask) and (task.data.key in absent or task.is_unresolved)
 
 
 def unable(model: MTEBModels | ModelMeta, task: AbsTask) -> str:

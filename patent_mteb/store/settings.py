@@ -406,7 +406,7 @@ def name_by_content(model: Any) -> bool:
     configs = (getattr(module, "config", None) for module in network.modules())
     paths = (Path(path) for config in configs if (path := getattr(config, "_name_or_path", "")))
     folder = next((path for path in paths if path.is_dir()), Path(type(network).__name__))
-    meta.name, meta.revision = local_name(folder), digest(live_settings(model))
+    vars(meta).update(name=local_name(folder), revision=digest(live_settings(model)))  # mteb holds this very object
     return True
 
 

@@ -43,6 +43,7 @@ from patent_mteb.tasks.evidence import KEY, data_digest, measured, set_record, w
 from patent_mteb.tasks.own_data import own_data_task
 
 logger = logging.getLogger(__name__)
+_as_mteb = logging.getLogger("mteb.patent_mteb")  # shown by mteb run, and not by patent-mteb run, which prints a table
 SHIPPED = Path(__file__).with_name("descriptive_stats.json")
 
 
@@ -225,6 +226,11 @@ class PatentTask(TaskHooks, AbsTask):
         self._data_digest = self._texts_record = None
         self.metadata = resolved
 
+    @property
+    def is_unresolved(self) -> bool:
+        """Whether no data were found for the task when it was made."""
+        return self._unresolved is not None
+
     def load_split(self) -> Any:
         """Return the data of the split, in the form that :meth:`evaluate_split` accepts."""
         raise NotImplementedError
@@ -305,6 +311,9 @@ class PatentTask(TaskHooks, AbsTask):
         if self._data_digest is None:
             self._data_digest = data_digest(self.digested_data())
         data = {"task": self.metadata.name, "revision": self.metadata.revision, "digest": self._data_digest}
+        if name in scores:
+            sample = " on the built-in sample" if self.source.kind == "sample" else ""
+            _as_mteb.info("%s: %s %.4f%s", self.metadata.name, name, scores[name], sample)
         return with_evidence(scores, model, data, self.scoring)
 
     def lacks_scores(self, scores: Mapping[str, Any]) -> bool:

@@ -124,3 +124,34 @@ def test_rankings_that_are_not_written_again_are_said(tmp_path, capsys, monkeypa
     assert cli.main([*words[:-1], "--overwrite-strategy", "always"]) == 0 and not Path("second").exists(), (
         "it has ended"
     )
+
+
+def test_a_run_without_data_says_one_line_a_data_set(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.delenv("PATENT_MTEB_SAMPLE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    for further in (["--dry-run"], []):
+        assert cli.main(["run", "-b", "PatentMTEB", "-m", "bm25", "--out", "results", "-v", "1", *further]) == 1
+        said, warned = capsys.readouterr()
+        reasons = [line for line in warned.splitlines() if "Remedy" in line or "does not embed" in line]
+        assert len(reasons) <= 8 and len((said + warned).splitlines()) <= 14
+        for name in ("WIPO-AT", "datalyes/DAPFAM_patent", "datalyes/retrieval_IN", "Sophia", "ZoeYou/downstream"):
+            assert sum(name in line for line in reasons) == 1, name
+        assert any("PatenTEBRetrievalIN" in line and "and 5 more" in line for line in reasons)
+
+
+@pytest.mark.slow
+def test_mteb_itself_logs_the_score_in_one_line(caplog):
+    import logging
+
+    import mteb
+
+    from patent_mteb.models import bm25
+
+    with caplog.at_level(logging.INFO, logger="mteb"):
+        found = mteb.evaluate(bm25("dapfam"), mteb.get_task("PatentMapAbsToAbsRetrieval.sample"), cache=None)
+    score = found.task_results[0].get_score()
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "mteb.patent_mteb"]
+    assert line.startswith("PatentMapAbsToAbsRetrieval.sample: ") and line.endswith(
+        f"{score:.4f} on the built-in sample"
+    )
