@@ -286,6 +286,12 @@ def _check_company(
             f"{name}: its similarity of two texts depends on the other texts of a call. Remedy: return a score of each"
             " pair, which is not divided by a sum or a maximum over queries or documents"
         )
+    same_vector = largest_distance(documents[:1], documents[-1:]) <= min(tolerance, _SAME)
+    if not same_vector and np.ptp(similar) == 0:
+        raise ModelError(
+            f"{name}: its similarity of any two texts is {similar[0, 0]:g}. Remedy: return a number for each pair that"
+            " depends on both vectors"
+        )
     others = np.where(np.eye(len(similar), dtype=bool), np.nan, similar)
     if (similar.diagonal() < np.nanmin(others, axis=1)).all():
         raise ModelError(
@@ -293,7 +299,7 @@ def _check_company(
             " numbers for more similar texts, such as the negative distance"
         )
     reads_ends = not max_tokens.isdigit() or int(max_tokens) > _longest(model, contrasts)
-    if largest_distance(documents[:1], documents[-1:]) <= min(tolerance, _SAME):
+    if same_vector:
         return  # one vector for all texts, which the task reports
     reads_first = reads_ends or int(max_tokens) > _longest(model, list(_SENTENCES))
     same = _SAME if tolerance == _TOLERANCE_OF_SERVICES else _EQUAL

@@ -155,6 +155,15 @@ def test_a_similarity_that_is_a_distance_is_refused(distance):
         Canaries(Distance()).look()
 
 
+def test_one_similarity_for_all_texts_is_refused():
+    class Constant(HashEncoder):
+        def similarity(self, ours, theirs):
+            return np.full((len(ours), len(theirs)), 0.5)
+
+    with pytest.raises(ModelError, match="its similarity of any two texts is 0.5"):
+        Canaries(Constant()).look()
+
+
 HONEST = {
     "a buffer, copied": lambda model, texts, found: in_the_buffer(model, texts, found).copy(),
     "float16": lambda model, texts, found: found.astype(np.float16),
