@@ -160,7 +160,7 @@ def test_one_similarity_for_all_texts_is_refused():
         def similarity(self, ours, theirs):
             return np.full((len(ours), len(theirs)), 0.5)
 
-    with pytest.raises(ModelError, match="its similarity of any two texts is 0.5"):
+    with pytest.raises(ModelError, match=r"its similarity of any two texts is 0\.5"):
         Canaries(Constant()).look()
 
 
