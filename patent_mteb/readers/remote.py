@@ -72,12 +72,12 @@ class _Answer:
     encoding: str = ""
 
     async def look(self, response: Any) -> None:
-        """Refuse an answer that is not the whole file, such as 206 without a range; errors are left to fsspec."""
+        """Refuse an answer that is not the whole file, such as 206 or a redirect to nowhere; fsspec reports errors."""
         import aiohttp
 
         if "Range" in response.request_info.headers:
             return
-        if HTTPStatus.OK < response.status < HTTPStatus.MULTIPLE_CHOICES and response.status not in _WHOLE:
+        if HTTPStatus.OK < response.status < HTTPStatus.BAD_REQUEST and response.status not in _WHOLE:
             raise aiohttp.ClientResponseError(response.request_info, (), status=response.status)
         self.encoding = response.headers.get("Content-Encoding", "").strip().lower()
 

@@ -100,6 +100,14 @@ def later(handler, body):
     handler.wfile.write(content if body else b"")
 
 
+def unchanged(handler, body):
+    begin(handler, 304, Content_Length=0)
+
+
+def nowhere(handler, body):
+    begin(handler, 302, Content_Length=0)
+
+
 def encoded(content, encoding="gzip"):
     def answer(handler, body):
         begin(handler, Content_Encoding=encoding, Content_Length=len(content))
@@ -248,6 +256,8 @@ def test_a_protocol_without_its_package_names_the_extra(monkeypatch):
         ("in_part", "the server answers 206, Partial Content"),
         ("part_of_get", "the server answers 206, Partial Content"),
         ("later", "the server answers 202, Accepted"),
+        ("unchanged", "the server answers 304, Not Modified"),
+        ("nowhere", "the server answers 302, Found"),
         ("brotli", "the answer has the encoding 'br'"),
         ("bomb", "a gzip bomb"),
         *dict.fromkeys((name for name in CUT if name not in ("brotli", "bomb")), "cannot be read").items(),
