@@ -151,7 +151,7 @@ ANSWERS = {
     answer.__name__: answer
     for answer in (chunked, packed, unsized, zero, nonsense, slow, moved, in_part, part_of_get, later)
 }
-ANSWERS |= CUT
+ANSWERS |= CUT | {"unchanged": unchanged, "nowhere": nowhere}
 ANSWERS |= {str(status): refusing(status) for status in (401, 403, 410, 418, 429, 500, 503)}
 
 
