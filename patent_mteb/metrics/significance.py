@@ -150,7 +150,8 @@ class Bootstrap(Compared):
         The percentiles follow the skewness of the scores, and the share of the resamples below the observed mean.
         Resamples of few scores above zero know too little of the queries that are not there. The upper end is then at
         least that of the share of such scores (Clopper and Pearson 1934), times the mean of them and of one more, which
-        is 1. Scores of other measures than those from 0 to 1 are left as they are.
+        is 1. So is the lower end where few scores are below 1. Scores of other measures than those from 0 to 1 are left
+        as they are.
         """
         gaps = (self.scores - self.scores.mean(axis=0)) / self._largest
         squares = (gaps**2).sum(axis=0)
@@ -164,14 +165,23 @@ class Bootstrap(Compared):
             shifted = bias + ends
             limits = np.quantile(deviations, ndtr(bias + shifted / (1 - skewed * shifted)))
             found.append(observed + limits * self._largest)
-        n, rounding = len(self.scores), _EQUAL * self._largest
-        above = (self.scores > rounding).sum(axis=0)
-        few = (above < _FEW) & ((self.scores >= -rounding) & (self.scores <= 1 + rounding)).all(axis=0)
-        share = betaincinv(above + 1.0, np.maximum(n - above, 1), (1 + level) / 2)
-        highest = share * (self.means * n + 1) / (above + 1)
+        rounding = _EQUAL * self._largest
+        within = ((self.scores >= -rounding) & (self.scores <= 1 + rounding)).all(axis=0)
         limits = np.array(found)
-        limits[few, 1] = np.maximum(limits[few, 1], highest[few])
+        few, highest = self._few(self.scores, level, rounding)
+        limits[few & within, 1] = np.maximum(limits[few & within, 1], highest[few & within])
+        few, highest = self._few(1 - self.scores, level, rounding)
+        limits[few & within, 0] = np.minimum(limits[few & within, 0], 1 - highest[few & within])
         return limits
+
+    @staticmethod
+    def _few(
+        values: NDArray[np.float64], level: float, rounding: float
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Whether few of the values of each column are above 0, and the upper end of its mean if one more, of 1, is."""
+        n, above = len(values), (values > rounding).sum(axis=0)
+        share = betaincinv(above + 1.0, np.maximum(n - above, 1), (1 + level) / 2)
+        return above < _FEW, share * (values.sum(axis=0) + 1) / (above + 1)
 
     def p_values(self) -> NDArray[np.float64]:
         """The share of resamples whose difference is as far from the observed one as this is from 0 (b + 1) / (B + 1).

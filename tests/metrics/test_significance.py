@@ -152,6 +152,15 @@ def test_an_interval_covers_the_mean_where_few_queries_are_found_and_some_count_
     assert np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])) > 0.94
 
 
+def test_the_interval_of_few_scores_below_one_reaches_down_as_far():
+    """All of 50 queries perfect: SciPy's exact interval of the share 50/50; the mirror of few scores above zero."""
+    scores = np.zeros((50, 2))
+    scores[:2, 1] = 0.5
+    ends, mirrored = bootstrap(scores).intervals(), bootstrap(1 - scores).intervals()
+    np.testing.assert_allclose(mirrored, 1 - ends[:, ::-1], atol=0.003)
+    assert mirrored[0].tolist() == [pytest.approx(stats.binomtest(50, 50).proportion_ci(0.95, "exact").low), 1.0]
+
+
 def test_defaults_are_the_papers():
     assert bootstrap(SCORES).resampled.shape == (10_000, 5)
     np.testing.assert_array_equal(bootstrap(SCORES).resampled, bootstrap(SCORES, resamples=10_000, seed=42).resampled)
