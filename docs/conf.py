@@ -4,6 +4,7 @@ Generated pages are written to ``docs/generated``, and the results that they sho
 where a later build finds them.
 """
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -20,10 +21,10 @@ project = "patent-mteb"
 author = "The patent-mteb authors"
 copyright = author
 release = version = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib.programoutput"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
 html_title = f"patent-mteb {__version__}"
-exclude_patterns = ["generated/*.md", "generated/tables/index.md", "work", "README.md"]
+exclude_patterns = ["work"]
 html_css_files = ["pages.css"]
 html_static_path = ["static"]
 myst_enable_extensions = ["deflist"]
@@ -33,22 +34,34 @@ autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 
 
-def with_others(app: Any, page: str, source: list[str]) -> None:
-    """Put the pages that the contents do not name where they say OTHERS."""
+LISTED = {"tasks": "benchmarks", "commands": "commands", "api": "api"}
+"""Pages, and the folder of generated pages that each lists."""
+
+
+def with_contents(app: Any, page: str, source: list[str]) -> None:
+    """Add what Markdown has no words for: the contents, and links to pages in the place of links to files."""
+    text = source[0].replace("(../README.md#five-minutes)", "(generated/start.md)")
+    text = re.sub(r"\(\.\./(patent_mteb\S*?)(?:/__init__)?\.py\)", _module, text)
     if page == "index":
-        named = {line.strip() for line in source[0].splitlines()}
-        others = sorted(path.stem for path in HERE.glob("*.md") if path.stem not in named | {"index"})
-        source[0] = source[0].replace("OTHERS\n", "".join(f"{name}\n" for name in others))
+        for caption, part in re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", text, re.M):
+            names = "\n".join(re.findall(r"\]\((\S+)\.md\)", part))
+            text += f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{names}\n```\n"
+    elif page in LISTED:
+        text += f"\n```{{toctree}}\n:glob:\n:maxdepth: 1\n\ngenerated/{LISTED[page]}/*\n```\n"
+    source[0] = text
 
 
-def with_reports(app: Any, error: Exception | None) -> None:
-    """Add the pages of the reports that the journeys show."""
-    for made, name in (("site", "report"), ("list-try/page", "your-patents")):
-        if error is None:
-            shutil.copytree(HERE / "work" / made, Path(app.outdir) / name, dirs_exist_ok=True)
+def _module(link: re.Match[str]) -> str:
+    return f"(generated/api/{link[1].replace('/', '.')}.md)"
+
+
+def with_example(app: Any, error: Exception | None) -> None:
+    """Add the example page."""
+    if error is None:
+        shutil.copytree(HERE / "example", Path(app.outdir) / "example", dirs_exist_ok=True)
 
 
 def setup(app: Any) -> None:
-    app.connect("source-read", with_others)
-    app.connect("build-finished", with_reports)
+    app.connect("source-read", with_contents)
+    app.connect("build-finished", with_example)
     generate.everything(HERE / "generated", HERE / "work")

@@ -1,5 +1,5 @@
-"""Write the pages generated from the code: one for each task, benchmark, group of commands, module and group of messy
-tables, and the page of a report.
+"""What the documentation makes from the code: tables on its pages, which outputs.py writes there, and for Sphinx a page
+for each task, benchmark, group of commands and module.
 """
 
 from __future__ import annotations
@@ -36,17 +36,16 @@ def everything(folder: Path, work: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     work.mkdir(exist_ok=True)
     example("static_model")(work / "wordllama")
-    example("excel_list")(work / "list.xlsx")
     run_models(work / "results", work / "wordllama")
     with tempfile.TemporaryDirectory() as tables:
         quietly("report", work / "results", "--format", "csv", "--out", tables)
         scores, differences = scores_by_task(Path(tables) / "csv"), smallest_differences(Path(tables) / "csv")
-    pages = {"models": models(), "benchmarks": benchmarks(), "modules": modules_list()}
+    start = (HERE.parent / "README.md").read_text("utf-8").partition("<!-- start -->")[2].partition("<!-- end")[0]
+    pages = {"start": f"# Start\n{start.replace('](docs/', '](../')}"}
     pages |= {f"tasks/{name}": text for name, text in task_pages(scores, differences)}
     pages |= {f"benchmarks/{slug(name)}": text for name, text in benchmark_pages()}
     pages |= {f"commands/{name}": text for name, text in command_pages()}
     pages |= {f"api/{name}": text for name, text in module_pages()}
-    pages |= {f"tables/{name}": text for name, text in messy_pages()}
     for name, text in pages.items():
         path = folder / f"{name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -119,22 +118,14 @@ def listing(names: Iterable[str]) -> str:
 
 
 def benchmarks() -> str:
-    """The benchmarks that mteb knows, with links to those that have tasks of their own."""
+    """The benchmarks that mteb knows."""
     from patent_mteb.tasks import catalogue
 
-    own = {one.name for one in catalogue.benchmarks()}
-    rows = [
-        (
-            f"[{one.name}](generated/benchmarks/{slug(one.name)}.md)" if one.name in own else one.name,
-            sum(map(len, one.columns.values())),
-            one.facts.description,
-        )
-        for one in catalogue.mteb_benchmarks()
-    ]
-    rest = sorted(own - {one.name for one in catalogue.mteb_benchmarks()})
-    also = ", ".join(f"[{name}](generated/benchmarks/{slug(name)}.md)" for name in rest)
-    contents = listing(f"generated/benchmarks/{slug(one.name)}" for one in catalogue.benchmarks())
-    return f"{table(('benchmark', 'tasks', 'description'), rows)}\nParts of `PatentMTEB+`: {also}.\n\n{contents}"
+    listed = catalogue.mteb_benchmarks()
+    rows = [(f"`{one.name}`", sum(map(len, one.columns.values())), one.facts.description) for one in listed]
+    rest = sorted({one.name for one in catalogue.benchmarks()} - {one.name for one in listed})
+    also = ", ".join(f"`{name}`" for name in rest)
+    return f"{table(('benchmark', 'tasks', 'description'), rows)}\nParts of `PatentMTEB+`: {also}.\n"
 
 
 def benchmark_pages() -> Iterable[tuple[str, str]]:
@@ -282,12 +273,14 @@ def command_pages() -> Iterable[tuple[str, str]]:
         yield group, f"# {group}\n\n" + "\n".join(f"## {name}\n\n```text\n{text}\n```\n" for name, text in helps)
 
 
+def commands() -> str:
+    """Every command in a line."""
+    helps = ((name, app.help_text(name, width=200).split("\n\n")[1]) for name in cli.COMMANDS)
+    return table(("command", "what it does"), ((f"`{name}`", " ".join(text.split())) for name, text in helps))
+
+
 def public_modules() -> list[str]:
     return re.findall(r"^\* \[`(patent_mteb[\w.]*)`\]", (HERE / "api.md").read_text("utf-8"), re.M)
-
-
-def modules_list() -> str:
-    return listing(f"generated/api/{name}" for name in public_modules())
 
 
 def module_pages() -> Iterable[tuple[str, str]]:
@@ -295,24 +288,21 @@ def module_pages() -> Iterable[tuple[str, str]]:
         yield name, f"# {name}\n\n```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n```\n"
 
 
-def messy_pages() -> Iterable[tuple[str, str]]:
-    """The cases that tests/readers/test_messy_cases.py imports: what ends how, and what is said."""
+def messy_tables() -> str:
+    """The cases that tests/readers/test_messy_cases.py imports, by groups: what ends how, and what is said."""
     sys.path.insert(0, str(HERE.parent / "tests" / "helpers"))
     from messy_tables import CASES
 
     outcomes = {"right": "read", "noted": "read, and said", "refused": "refused"}
-    groups = dict.fromkeys(one.group for one in CASES)
     counts = ", ".join(f"{sum(one.outcome == name for one in CASES)} {text}" for name, text in outcomes.items())
-    links = "".join(f"* [{group}](generated/tables/{slug(group)}.md)\n" for group in groups)
-    yield (
-        "index",
-        f"{len(CASES)} cases: {counts}.\n\n{links}\n{listing(f'generated/tables/{slug(group)}' for group in groups)}",
-    )
-    for group in groups:
+    parts = [f"{len(CASES)} cases: {counts}.\n"]
+    for group in dict.fromkeys(one.group for one in CASES):
         rows = [
             (one.name, outcomes[one.outcome], f"{one.said}. Remedy: {one.remedy}" if one.remedy else one.said)
             for one in CASES
             if one.group == group
         ]
         cells = [[" ".join(text.split()).replace("<", "&lt;") for text in row] for row in rows]
-        yield slug(group), f"# Tables: {group}\n\n{table(('case', 'outcome', 'what is said, in part'), cells)}"
+        shown = table(("case", "outcome", "the message, in part"), cells)
+        parts.append(f"<details>\n<summary>{group}</summary>\n\n{shown}\n</details>\n")
+    return "\n".join(parts)

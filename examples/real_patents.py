@@ -6,7 +6,7 @@ scientific paper that describes the same invention. The papers become the querie
 patent about the paper's invention is relevant.
 
     python examples/real_patents.py PAP2PAT_FOLDER OUT
-    PATENT_MTEB_DATA=OUT mteb run -t PatentCitationRetrieval -m mteb/baseline-bm25s
+    patent-mteb run -t PatentCitationRetrieval -m bm25 --data OUT
 
 The views give 20 of WIPO-AT's 32 cells; the others need texts of DWPI. A paper has no claims, so its abstract stands
 where a cell asks with claims. The collection has no taxonomy and no jurisdiction of the queries, so there is no
@@ -84,7 +84,7 @@ def main(source: Path, out: Path) -> None:
         f"{len(tables.corpus)} patents, {len(tables.queries)} papers, {sum(map(len, qrels.values()))} judgements in"
         f" {folder}"
     )
-    print(f"now: PATENT_MTEB_DATA={out} mteb run -t PatentCitationRetrieval -m mteb/baseline-bm25s")
+    print(f"now: patent-mteb run -t PatentCitationRetrieval -m bm25 --data {out}")
 
 
 if __name__ == "__main__":

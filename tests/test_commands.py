@@ -49,6 +49,7 @@ NOT_RUN = {
     "patent-mteb runs fuse bm25.run dense.run -t PatentDAPFAMTACToTACRetrieval --grid": "stands with --table in the README",
     "patent-mteb edition baselines edition": "MiniLM takes ten seconds; with other models it is run here",
     "patent-mteb try list.xlsx": "tests/cli/test_try.py runs it",
+    "patent-mteb try list.xlsx citations.csv": "the same, of two files",
     "patent-mteb try list.xlsx citations.csv --out FOLDER -m sentence-transformers/all-MiniLM-L6-v2": "tests/cli/test_try.py runs it",
     "patent-mteb publish board results BOARD --name 'path/to/checkpoint=Ours v3'": "tests/report/test_export.py names one",
     "patent-mteb data inspect patents.parquet citations.parquet": "stands with RECORDS in the README",
@@ -112,9 +113,7 @@ NOT_RUN = {
         _SUMMARIES
     ),
     "patent-mteb data summarise records --extractive --out summaries.jsonl": _SUMMARIES,
-    "OPENAI_API_KEY=… patent-mteb run -b PatenTEB -m ORG/MODEL --model-revision v1-bf16 --server http://host:8000/v1": (
-        _SERVED
-    ),
+    "patent-mteb run -b PatenTEB -m ORG/MODEL --model-revision v1-bf16 --server http://host:8000/v1": _SERVED,
     "patent-mteb data import list-2.xlsx --replace list.xlsx --out records": _REMOVAL,
     "patent-mteb data import --remove list.xlsx US10123456B2 --out records": _REMOVAL,
     "patent-mteb data import EP*.xml --out records": _EUROPE,
@@ -130,12 +129,13 @@ NOT_RUN = {
     "python -m pytest -m long": "runs for hours",
     "python tests/environments.py": "builds seven environments",
     "python -m sample_generator.generate": "tests/sample/test_sample.py compares what it makes",
-    "python examples/excel_list.py list.xlsx": "tests/test_examples.py runs it",
     "python examples/publish_sample.py DIRECTORY": "tests/test_examples.py runs it",
     "patent-mteb reproduce --paper dapfam --table 17": _TABLES,
     "patent-mteb reproduce --paper dapfam --table 17 -m bm25-dapfam": _TABLES,
     "patent-mteb reproduce --paper patenteb --dry-run": _TABLES,
     "python -m venv .venv && . .venv/bin/activate": "makes the environment that these tests run in",
+    "python docs/outputs.py example": "MiniLM takes minutes; tests/test_outputs.py looks at what it made",
+    "python docs/outputs.py": "tests/test_outputs.py compares what it writes",
     "python docs/published_pages.py": "tests/published/test_listing.py compares what it writes",
     "python -m sphinx docs site": "tests/test_docs.py runs it",
     "python tests/compare_scores.py COMMIT": "runs the suite of another commit, for half an hour",
@@ -161,7 +161,6 @@ STANDS_FOR = {
     "patent-mteb publish board": {"ORG/NAME": MINILM},
     "patent-mteb data build BENCHMARK": {"BENCHMARK": "wipo_at"},
     "mteb run": {"MODEL": "mteb/baseline-random-encoder"},
-    "PATENT_MTEB_DATA=ROOT mteb run": {"MODEL": "mteb/baseline-random-encoder"},
 }
 """What is put for a word, by how the command begins."""
 
@@ -278,12 +277,7 @@ def test_a_printed_command_runs(line, tmp_path, monkeypatch, shelf, without_hook
     with mock.patch.dict(
         os.environ, {"PATENT_MTEB_SAMPLE": "1", **{name: str(path) for name, path in folders.items()}}
     ):
-        while "=" in words[0]:
-            name, _, value = words.pop(0).partition("=")
-            os.environ[name] = value
-            words.append(value)
         lay(tmp_path, {name: name for name in read_by(words[1:])} | of(LIES_THERE, line, {}), shelf)
-        words = words[: len(words) - line.count("PATENT_MTEB_DATA=")]
         capsys.readouterr()
         status, said = STATUS.get(line, (0, ""))
         assert execute(words) == status
