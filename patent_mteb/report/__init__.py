@@ -97,7 +97,7 @@ def run(
     for error in collected.damaged:
         raise error
     if collected.results.is_empty():
-        listed = "\n".join(collected.messages)
+        listed = "\n".join(by_reason(collected.messages))
         raise ReportError(f"nothing in {results} can be reported:\n{listed}")
     compared = statistics(collected, baseline, test)
     by_task, unread = geometries.read(collected)

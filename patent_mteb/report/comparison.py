@@ -74,10 +74,13 @@ class Comparison:
         return supported_digits(self.interval)
 
     @property
+    def digits_of_ends(self) -> int:
+        """Digits of the interval: an end near 0 keeps its sign."""
+        return self.digits + any(end and round(end, self.digits) == 0 for end in self.interval)
+
+    @property
     def ends(self) -> tuple[str, str]:
-        """Both ends of the interval as texts; an end near 0 keeps its sign."""
-        hidden = any(end and round(end, self.digits) == 0 for end in self.interval)
-        low, high = (f"{end:z.{self.digits + hidden}f}" for end in self.interval)
+        low, high = (f"{end:z.{self.digits_of_ends}f}" for end in self.interval)
         return low, high
 
     @property

@@ -158,8 +158,8 @@ def _cells(job: Job, names: Mapping[str, str], other: str, *, several: bool) -> 
     digits = supported_digits(interval)
     yield Cell(cell.value, digits, small=cell.small, interval=interval, score=score, title=f"{cell.value:.{digits}f}")
     if gap:
-        digits = supported_digits(gap.interval)
-        yield Cell(gap.difference, digits, interval=gap.interval, title=f"{gap.difference:+z.{digits}f}")
+        shown = f"{gap.difference:+z.{gap.digits}f}"
+        yield Cell(gap.difference, gap.digits_of_ends, interval=gap.interval, title=shown)
         counts = ((count, f"{100 * count / gap.queries:.0f} of 100") for count in (gap.higher, gap.lower))
         yield from (Cell(count, 0, title=share) for count, share in counts)
         yield Cell(gap.queries, 0)

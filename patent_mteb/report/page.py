@@ -35,6 +35,7 @@ from patent_mteb.report.series import is_bm25, model_names, names_in_text, witho
 from patent_mteb.report.statistics import Statistics
 from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask, gap_percent
 from patent_mteb.report.words import TERMS, measure_title, visible
+from patent_mteb.tasks import catalogue
 
 KEPT = r"^((ndcg|recall|map|mrr|pres|graded_ndcg)_at_(10|20|100)|inscope.*|section_share.*)$"
 """Names of the measures that are shown, of the 30 to 60 of a retrieval result."""
@@ -370,7 +371,7 @@ def payload(
         " fit."
     ] * bool(explorer.excluded)
     return {
-        "title": title_of([*models.values()]),
+        "title": title_of([*models.values()], own_names(collected)),
         "about": f"{counts}{until}. Made by patent-mteb {version()}.",
         "small": explained(),
         "messages": list(map(visible, (*messages, *explorer.messages, *excluded))),
@@ -383,13 +384,29 @@ def payload(
     }
 
 
-def title_of(models: Sequence[str]) -> str:
-    """Return the title of the page: a leaderboard has three models or more."""
+def own_names(collected: Collected) -> list[str]:
+    """Return the names of own data sets if all results are on these."""
+    views = [view for source in collected.data_sources.values() for view in source.benchmarks]
+    published = {benchmark.name for benchmark in catalogue.benchmarks()}
+    return [] if any(view.name in published for view in views) else [*dict.fromkeys(view.name for view in views)]
+
+
+def title_of(models: Sequence[str], own: Sequence[str] = ()) -> str:
+    """Return the title of the page: a leaderboard has three models or more, and own data have their names."""
+    if own:
+        return f"{visible(', '.join(own))}: {_models_in_words(models)}"
     if len(models) > 2:
         return "Patent embedding leaderboard"
+    words = _models_in_words(models)
+    return words[:1].upper() + words[1:]
+
+
+def _models_in_words(models: Sequence[str]) -> str:
+    if len(models) > 2:
+        return f"{len(models)} models compared"
     names = [visible("BM25" if is_bm25(model) else without_organisation(model)) for model in models]
     find, sort = ("finds", "sorts") if len(names) == 1 else ("find", "sort")
-    return f"How well {' and '.join(names)} {find} and {sort} patents"
+    return f"how well {' and '.join(names)} {find} and {sort} patents"
 
 
 def _run(run: str, model: str, short: str, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -157,8 +157,8 @@ function meansOf(tab) {
   return [leads, [...tab.common, ...tab.means.filter((mean) => !LEADS.includes(mean.key))]];
 }
 
-/** Whether a mean is folded at first: a rank among few models, and what no model has. */
-const isFolded = (tab, mean) => (mean.key === "rank" && tab.runs.length < RANKED) || !mean.values.some(isNumber);
+/** Whether a mean is folded at first: the score of the only headline, a rank among few models, and what no model has. */
+const isFolded = (tab, mean) => (mean.key === "score" && tab.headlines.length === 1) || (mean.key === "rank" && tab.runs.length < RANKED) || !mean.values.some(isNumber);
 
 function front(tab) {
   const holder = make("div");
