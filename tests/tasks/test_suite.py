@@ -54,13 +54,13 @@ def overall(root):
 def test_a_mean_is_over_the_tasks_that_the_data_set_declares(tmp_path, monkeypatch):
     results = own_results(tmp_path / "results")
     assert overall(results) == {"acme/more": ("0.5000", "2 of 2"), "acme/less": ("–", "1 of 2")}
-    assert any("AcmePatentMap" in message and "PATENT_MTEB_DATA" in message for message in collect(results).messages)
+    assert any("AcmePatentMap" in message and "--data" in message for message in collect(results).messages)
     data = tmp_path / "data"
     for one in MAP.data_sets:
         (data / one.key).mkdir(parents=True)
     (data / "dataset.json").write_text('{"schema": 1, "name": "Acme"}')
     monkeypatch.setenv(DATA_VARIABLE, str(data))
     assert overall(results) == {"acme/more": ("–", "2 of 3"), "acme/less": ("–", "1 of 3")}
-    assert not any("PATENT_MTEB_DATA" in message for message in collect(results).messages)
+    assert not any("--data" in message for message in collect(results).messages)
     older = own_results(tmp_path / "older", version="0")
     assert overall(older)["acme/more"] == ("0.5000", "2 of 2"), "the data set at hand is another version"
