@@ -141,7 +141,7 @@ def test_another_similarity_is_refused(splade):
             "architecture 'T5ForConditionalGeneration' without modules.json",
         ),
         ({"architectures": ["BertForTokenClassification"]}, None, "BertForTokenClassification"),
-        ({"architectures": ["BertModel"]}, {"model_type": "SomethingNew"}, "model_type 'SomethingNew'"),
+        ({"architectures": ["BertModel"]}, {"model_type": "SomethingNew"}, "modules.json: the file is missing"),
     ],
 )
 def test_a_class_that_is_not_known_is_not_guessed(tmp_path, config, settings, known):
