@@ -19,7 +19,7 @@ function winsTable(spec, first, second, label) {
     const count = (value) => ({ value, text: String(value), bar: value / group.n, known });
     return { cells: [{ value: partTitle(group.title) }, { value: group.n, text: String(group.n), known }, count(one), count(group.n - one - other), count(other)] };
   });
-  return table({ columns, rows, name: `${label}, ${names.join(" against ")}`, key: null }).holder;
+  return table({ columns, rows, name: `${label}, ${names.join(" against ")}`, key: null, classes: "wins" }).holder;
 }
 
 function foundList(spec, place, query) {
