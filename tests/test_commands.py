@@ -126,6 +126,15 @@ NOT_RUN = {
         "tests/tasks/test_novelty.py builds it"
     ),
     "patent-mteb data import pap2pat/patents.jsonl.gz --out pap2pat": "tests/readers/test_recorded_rows.py reads the file",
+    **dict.fromkeys(
+        (
+            "patent-mteb compare A B",
+            "patent-mteb compare bm25 ORG/NAME",
+            "patent-mteb compare bm25 MODEL --results results",
+            "patent-mteb compare bm25 MODEL -t PatentDAPFAMTACToTACRetrieval --slice out",
+        ),
+        "tests/report/test_comparison.py compares two models with results",
+    ),
     "python -m pytest -m long": "runs for hours",
     "python tests/environments.py": "builds seven environments",
     "python -m sample_generator.generate": "tests/sample/test_sample.py compares what it makes",

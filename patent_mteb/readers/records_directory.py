@@ -231,7 +231,7 @@ def _find_repeats(root: Path, accounts: Mapping[str, Account]) -> pa.Table:
     is_amended = is_exchange & (pl.col("position") > pl.col("first"))
     amended, numbers = numbers.filter(is_amended), numbers.filter(~is_amended)
     numbers = numbers.with_columns(first=first.over("publication_number"))
-    repeated = numbers.filter(pl.col("position") > pl.col("first"))
+    repeated = numbers.filter(~pl.col("publication_number").is_first_distinct())  # also within a part
     repeats = [
         (number, parts[later], parts[into]) for number, later, _, into in (*repeated.iter_rows(), *amended.iter_rows())
     ]

@@ -510,7 +510,7 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
     size = len(benchmark.task_classes)
     whole = tuple(summary(benchmark, {}))
     known = _pairs_of(view, statistics), _limits_of(view, statistics)
-    ranked = rank_runs(benchmark, view.main_scores, view.small, *known, _common_tasks(view), "common tasks")
+    ranked = rank_runs(benchmark, view.main_scores, view.small, *known, _common_tasks(view), "shared tasks")
     rows: list[tuple[Cell, ...]] = []
     for run in _order(ranked, view.main_scores):
         scores, excluded = view.main_scores[run], view.small.get(run, frozenset())

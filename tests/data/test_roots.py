@@ -58,12 +58,12 @@ def test_a_registered_copy_is_the_published_data(acme, monkeypatch):
 @pytest.mark.parametrize(
     ("inside", "message"),
     [
-        ("root/Sophia", "names a folder inside a data set.*PATENT_MTEB_DATA=.*root"),
-        ("", "holds no benchmark's data.*PATENT_MTEB_DATA=.*root"),
-        ("empty", "holds no benchmark's data.*unset the variable"),
-        ("records", "names records.*build a benchmark of them first"),
+        ("root/Sophia", "is a folder inside a data set.*name .*root"),
+        ("", "holds no benchmark's data.*name .*root"),
+        ("empty", "holds no benchmark's data.*correct --data"),
+        ("records", "is records.*build a benchmark of them first"),
         ("alone", "the folder of one benchmark, not the one that holds it.*as WIPO-AT"),
-        ("file", "not a directory"),
+        ("file", "no such folder of data"),
     ],
 )
 def test_a_directory_given_wrongly_is_refused_with_a_remedy(acme, tmp_path, monkeypatch, inside, message):

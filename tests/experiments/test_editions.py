@@ -120,7 +120,7 @@ def test_the_whole_way_on_real_files(tmp_path, monkeypatch, capsys):
     assert cli.main(["run", "-v", "0", "-m", "bm25", "--out", str(tmp_path / "results"), "-t", *names]) == 0
     found = {path.name.partition(".")[0] for path in (tmp_path / "results").rglob("PatentOpenUS2023*.json")}
     assert found == set(names)
-    assert cli.main(["report", "-v", "0", str(tmp_path / "results"), "--out", str(tmp_path / "report")]) == 0
+    assert cli.main(["report", "-v", "0", str(tmp_path / "results"), "--every-table"]) == 0
     printed = capsys.readouterr().out
     assert "PatentOpenUS2023" in printed
     assert all(title in printed for title in ("Documents", "Claims", "Passages"))

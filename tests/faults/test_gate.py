@@ -25,7 +25,7 @@ from patent_mteb.models import bm25
 from patent_mteb.search.fusion import RRF
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark
-from patent_mteb.tasks.evidence import checksum
+from patent_mteb.tasks.evidence import checksum, with_identity
 
 MINILM, REVISION = "sentence-transformers/all-MiniLM-L6-v2", "8b3219a92973c328a8e22fadcfa821b5dc75636a"
 PAECTER = "mpi-inno-comp/paecter"
@@ -310,7 +310,7 @@ def test_a_forged_result_does_not_come_out_of_its_data(measured, without_hook, t
         if "@" in name or name.startswith("score:"):
             ones = [None if value is None or value != value else 1.0 for value in table[name].to_pylist()]
             table = table.set_column(place, name, pa.array(ones, pa.float64()))
-    pq.write_table(table, queries)
+    pq.write_table(with_identity(table, json.loads(table.schema.metadata[b"patent_mteb"])), queries)
 
     def perfect(document, entry):
         for name, value in entry.items():

@@ -125,7 +125,7 @@ def test_a_report_on_hostile_names(hostile, tmp_path, capsys):
     root, scores = hostile
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        outcome = report.run(root, formats=rendering.FORMATS, out=tmp_path, html=tmp_path, plots=True)
+        outcome = report.run(root, formats=rendering.FORMATS, out=tmp_path, html=tmp_path, plots=True, every_table=True)
     written = {path.relative_to(tmp_path).as_posix() for path in outcome.files}
     assert {
         "index.html",

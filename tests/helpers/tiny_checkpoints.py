@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -76,9 +77,9 @@ def checkpoint(
     return folder
 
 
-def write_cross_encoder(folder: Path, seed: int = 0, labels: int = 1) -> Path:
-    """A random cross-encoder over :data:`CROSS_WORDS`, of 64 tokens at most."""
-    ids = {word: number for number, word in enumerate([*SPECIAL[:4], *CROSS_WORDS])}
+def write_cross_encoder(folder: Path, seed: int = 0, labels: int = 1, words: Sequence[str] = ()) -> Path:
+    """A random cross-encoder over :data:`CROSS_WORDS` and further words, of 64 tokens at most."""
+    ids = {word: number for number, word in enumerate([*SPECIAL[:4], *CROSS_WORDS, *words])}
     tokenizer = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.post_processor = processors.TemplateProcessing(

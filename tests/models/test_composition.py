@@ -363,7 +363,7 @@ def checkpoints(tmp_path_factory):
         SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=vectors)], device="cpu").save(
             str(root / name)
         )
-    return {"MODEL": root / "one", "SECOND": root / "two", "CROSS": write_cross_encoder(root / "cross")}
+    return {"MODEL": root / "one", "SECOND": root / "two", "CROSS": write_cross_encoder(root / "cross", words=[*words])}
 
 
 COMMANDS = [

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from patent_mteb.patents.numbers import Number, read_application, read_number, read_number_at
@@ -381,6 +381,7 @@ def numbers(draw: st.DrawFn) -> tuple[str, str, str]:
 @pytest.mark.slow
 @given(numbers())
 def test_the_normal_form_is_read_as_itself(number):
+    assume(not number[0].startswith("PI") or number[1] in ("", "BR"))  # a Brazilian number with another office
     for read in (read_number, read_application):
         if (once := read(*number)) is not None:
             assert read(once.docdb) == once

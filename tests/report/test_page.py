@@ -21,6 +21,7 @@ from patent_mteb.report.page import page, payload
 from patent_mteb.report.published import tables_with_measured_rows
 from patent_mteb.report.statistics import Statistics, statistics
 from patent_mteb.report.view import read_queries
+from patent_mteb.tasks.benchmark import BY_TITLE
 from patent_mteb.tasks.catalogue import suite_tasks
 
 EVIL = "evil/</script><img src=x onerror=alert(1)>&\"'"
@@ -221,7 +222,7 @@ def test_every_tab_opens(seen):
         assert tab["hash"].startswith("#sample" if "sample" in label else "#real")
     assert seen["WIPO-AT (sample)"]["charts"] == 5
     jobs = ["", " in the same field", " in other fields"]
-    assert seen["All benchmarks (sample)"]["jobs"] == [*(f"Find prior art{job}" for job in jobs), *SORTED]
+    assert seen["All benchmarks (sample)"]["jobs"] == [*(f"Find prior art{job}" for job in jobs), BY_TITLE, *SORTED]
     assert seen["published"]["folded"]
     assert "acme/large" in seen["published"]["text"]
     assert "measured here" in seen["published"]["text"]

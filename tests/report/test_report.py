@@ -13,7 +13,9 @@ from patent_mteb.report.collect import ReportError
 
 @pytest.mark.slow
 def test_report_writes_what_was_asked_for(world, tmp_path):
-    outcome = report.run(world, formats=report.FORMATS, out=tmp_path, published=True, baseline="lex/bm25")
+    outcome = report.run(
+        world, formats=report.FORMATS, out=tmp_path, published=True, baseline="lex/bm25", every_table=True
+    )
     names = {path.relative_to(tmp_path).as_posix() for path in outcome.files}
     assert {"report.md", "tables.tex", "csv/scores.csv", "csv/results.csv", "csv/sample-patenteb.csv"} <= names
     assert all(path.is_file() for path in outcome.files)
