@@ -16,7 +16,7 @@ from cyclopts import Parameter
 from patent_mteb.cli import app, common
 from patent_mteb.cli.app import command
 from patent_mteb.cli.options import SESSION, Session
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, PatentMTEBError
 
 if TYPE_CHECKING:
     from patent_mteb.experiments.inspection import Inspection, Plan
@@ -122,7 +122,10 @@ def trial(
         from patent_mteb.report.series import without_organisation
 
         with common.set_environment({"PATENT_MTEB_DATA": data}):
-            common.say(compare(results, *(row["run"] for row in scores[:2]), task=scores[0]["task"]))
+            try:
+                common.say(compare(results, *(row["run"] for row in scores[:2]), task=scores[0]["task"]))
+            except PatentMTEBError as error:  # such as scores by query that were not written
+                common.warn(f"not compared: {error}")
         names = (without_organisation(row["model"]) for row in scores[:2])
         steps.run("compare", *names, "--results", results, "--data", data, done=True)
     common.say(f"page: {(page / 'index.html').resolve()} (open it in a browser)")

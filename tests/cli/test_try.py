@@ -18,6 +18,7 @@ from patent_mteb.cli import common
 def at(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATENT_MTEB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", "")
     return tmp_path
 
 
@@ -38,7 +39,7 @@ def test_the_printed_commands_give_the_same_scores(at, capsys):
     said, warned = capsys.readouterr()
     assert "are unknown here" not in warned, "the page knows the tasks of the list"
     commands = re.findall(r"^  (patent-mteb .*)$", said, re.MULTILINE)
-    assert len(commands) == 5
+    assert len(commands) == 6 and commands[-1].startswith("patent-mteb compare bm25-bm25s ")
     page = at / "my list-try" / "page" / "index.html"
     assert f"page: {page} " in said and page.stat().st_size > 100_000
     ours = scores_of(at / "my list-try")
