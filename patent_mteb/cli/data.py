@@ -409,7 +409,6 @@ def build(
     data_version: Annotated[str, Parameter(metavar="VERSION")] = "",
     settings: bool = False,
     memory: Memory = None,
-    next_command: Annotated[bool, Parameter(parse=False)] = True,
     session: Session = SESSION,
 ) -> None:
     """Build the tables of a benchmark from records of your own patents.
@@ -448,10 +447,9 @@ def build(
     if made := dataset.read(root):
         common.say(f"data set {made.name}, version {made.version}")
     common.say(f"{len(log.files)} files in {root}")
-    if next_command:
-        common.say("next:")
-        for line in _commands_of(benchmark, root, folder):
-            common.say(f"  patent-mteb {line}")
+    common.say("next:")
+    for line in _commands_of(benchmark, root, folder):
+        common.say(f"  patent-mteb {line}")
 
 
 def _commands_of(recipe: str, root: Path, folder: Path) -> Iterator[str]:

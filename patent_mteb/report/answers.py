@@ -33,11 +33,12 @@ def answers(source: DataSourceView, jobs: Sequence[Job], overall: Table) -> Rend
     if source.data_source.banner:
         shown += [Text(visible(source.data_source.banner), "bold yellow")]
     for number, job in enumerate(jobs):
-        measure = measure_title(f"{job.part}_{job.task.measure}" if job.part else job.task.measure)
         score = job.statistics[job.first]
         queries = f", {score.n:,} searches" if score and score.n and job.is_search else ""
         title = Text(visible(job.title), "bold")
-        shown.append(title.append(visible(f" ({job.view.name}, {measure}{queries})"), "dim not bold"))
+        shown.append(
+            title.append(visible(f" ({job.view.name}, {measure_title(job.measure)}{queries})"), "dim not bold")
+        )
         shown += [Text(f"  {line}") for line in _lines(job, names, whole=not number)]
     shown.append(_models(source, overall, names))
     shown += [Text(note, "dim") for note in _notes(jobs, overall, names)]
@@ -46,8 +47,7 @@ def answers(source: DataSourceView, jobs: Sequence[Job], overall: Table) -> Rend
 
 def _lines(job: Job, names: Mapping[str, str], *, whole: bool) -> Iterator[str]:
     """Yield the best model of a job, and its comparison: a sentence, or the difference alone."""
-    first, cell, score = job.first, job.scores[job.first], job.statistics[job.first]
-    interval = cell.interval or ((score.low, score.high) if score else None)
+    first, cell, interval = job.first, job.scores[job.first], job.interval
     digits = supported_digits(interval)
     value = f"{cell.value:.{digits}f}{Cell(0.0, digits, small=cell.small, interval=interval).behind}"
     others = [names[run] for run in job.best if run != first]

@@ -44,6 +44,17 @@ class Job:
         return first.turned() if first and first.first == self.baseline else first
 
     @property
+    def measure(self) -> str:
+        """Name of the main score in the slice."""
+        return f"{self.part}_{self.task.measure}" if self.part else self.task.measure
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95% interval of the score of :attr:`first`; None if it is unknown."""
+        score = self.statistics[self.first]
+        return self.scores[self.first].interval or ((score.low, score.high) if score else None)
+
+    @property
     def is_search(self) -> bool:
         return self.view.results.filter(task=self.task.name)["kind"][0] in ("Retrieval", "Reranking")
 
@@ -149,9 +160,8 @@ def table(source: DataSourceView, found: Sequence[Job], statistics: Statistics) 
 def _cells(job: Job, names: Mapping[str, str], other: str, *, several: bool) -> Iterator[Cell]:
     first, gap = job.first, job.gap
     score, cell = job.statistics[first], job.scores[first]
-    interval = cell.interval or ((score.low, score.high) if score else None)
+    interval = job.interval
     cost, (cheapest, by) = job.costs[first], job.cheapest
-    measure = f"{job.part}_{job.task.measure}" if job.part else job.task.measure
     yield from (Cell(job.title), Cell("; ".join(job.best), title=_group(job, names)))
     yield Cell(len(job.scores), 0)
     score = score and replace(score, tied_with_best=None)  # that the best is tied with itself needs no mark
@@ -171,7 +181,7 @@ def _cells(job: Job, names: Mapping[str, str], other: str, *, several: bool) -> 
     against = gap.second if gap and several else ""
     yield Cell(against, title=names.get(against, ""))
     yield Cell(cheapest or None, title=f"{names[cheapest]} (by {by})" if cheapest else "")
-    yield from (Cell(job.task.name), Cell(job.part), Cell(measure, title=measure_title(measure)))
+    yield from (Cell(job.task.name), Cell(job.part), Cell(job.measure, title=measure_title(job.measure)))
 
 
 def _why_no_gap(job: Job, other: str) -> str:
