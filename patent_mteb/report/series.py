@@ -308,6 +308,8 @@ def _sum_of_parts(results: pl.DataFrame, parts: Sequence[_System]) -> Cost:
     for device, value in (one for cost in costs for one in cost.hours.items()):
         hours[device] = hours.get(device, 0) + value
     sizes = [cost.gigabytes for cost in costs if cost.gigabytes is not None]
+    if not costs:  # the record names no parts
+        return Cost()
     return Cost(hours if all(cost.hours for cost in costs) else {}, sum(sizes) if len(sizes) == len(costs) else None)
 
 

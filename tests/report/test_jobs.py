@@ -228,6 +228,10 @@ def test_a_fusion_costs_what_its_parts_cost_together(tmp_path):
     assert dict(found.hours) == {"CPU": pytest.approx((9 + 36) / 400 * 1e6 / 3600)}
     assert found.gigabytes == pytest.approx(2 * 4 / 400 * 1e3)
     assert cost_of_a_million(results, without) == Cost()
+    add(model_folder(tmp_path, "hybrid/rrf-60-z", settings={"kind": "hybrid", "parts": []}), HEADLINE, 0.6)
+    results = collect(tmp_path).results
+    (unsaid,) = (run for run in results["run"] if run.startswith("hybrid/rrf-60-z"))
+    assert cost_of_a_million(results, unsaid) == Cost(), "not a sum of nothing, 0 GB"
 
 
 def test_the_cheapest_is_by_time_where_all_were_timed_on_one_device_else_by_memory(world):
