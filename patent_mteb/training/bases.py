@@ -29,6 +29,7 @@ from torch import nn
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.files import read_json
+from patent_mteb.models.loading import kind_of_checkpoint
 from patent_mteb.search.vectors import DISTINCT, as_tensor, checked_vectors
 from patent_mteb.training.recipes import Settings
 
@@ -62,9 +63,14 @@ def open_model(
     device: str | None,
     *,
     kind: Callable[..., Any] = SentenceTransformer,
-    what: str = "sentence-transformers",
+    what: str = "encoder",
 ) -> Any:
-    """Load a model in float32 and check that its weights are finite."""
+    """Load a model in float32 and check that its weights are finite.
+
+    A directory with another kind of checkpoint would silently lose its head, or get a new one.
+    """
+    if Path(name).is_dir() and (found := kind_of_checkpoint(Path(name))) != what:
+        raise DataError(f"{name} is of the kind '{found}', where '{what}' is trained or used", remedy="choose another")
     try:
         model = kind(name, device=device, model_kwargs={"dtype": "float32"}).float()
     except (OSError, ValueError, KeyError, ImportError) as error:

@@ -33,7 +33,6 @@ from transformers import set_seed
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.files import write_rows
-from patent_mteb.models.loading import kind_of_checkpoint
 from patent_mteb.search.colbert import is_late_interaction
 from patent_mteb.search.maxsim import check_tokens, maxsim
 from patent_mteb.training.bases import BROKEN_MODEL, open_model, refuse_asymmetric, unit, vectors_of, warn_of_collapse
@@ -70,13 +69,9 @@ def check_base(job: Job) -> None:
 
 
 def open_base(name: str, job: Job) -> Any:
-    """Load a model; a directory with another kind of checkpoint would silently get a new head."""
     kind, what, _, _ = KINDS[job.recipe.loss]
     if what == "late-interaction":
         return open_model(name, job.device, kind=kind, what=what)
-    if Path(name).is_dir() and (found := kind_of_checkpoint(Path(name))) != what:
-        problem = f"the base {name} is of the kind '{found}', and recipe {job.recipe.name} trains '{what}'"
-        raise DataError(problem, remedy="choose another base")
     model = open_model(name, job.device, kind=kind, what=what)
     refuse_asymmetric(model, name)
     if job.settings.max_length is not None:

@@ -38,7 +38,7 @@ from tqdm import tqdm
 from transformers import EarlyStoppingCallback, TrainerCallback
 from transformers.trainer_callback import PrinterCallback
 
-from patent_mteb.errors import ModelError
+from patent_mteb.errors import DataError, ModelError
 from patent_mteb.files import write_text
 from patent_mteb.training.bases import GROUPED, N_PROCESSES
 from patent_mteb.training.preparing import Job, TrainSet
@@ -119,20 +119,22 @@ def _too_few(batches: int, rows: int, job: Job) -> str:
 
 
 def one_pass(tables: Mapping[str, Dataset], job: Job, seed: int) -> tuple[int, dict[str, int]]:
-    """Return the batches of the first pass over tables, and the rows of each table that none of them has.
+    """Return the batches of the first pass over tables, and the rows of each table that none of them trains.
 
     A pass has as many batches as the samplers state. A sampler of classes ends when one class only is left; a sampler
-    without duplicates may make more batches than it states, of texts that each earlier batch already has.
+    without duplicates may make more batches than it states, of texts that each earlier batch already has. A pair that
+    is alone in its batch has nothing to be compared with: its loss is 0.
     """
     options = {"batch_size": job.settings.batch, "drop_last": False, "valid_label_columns": ["label"], "seed": seed}
     samplers = {name: _batches(one, **options, generator=torch.Generator()) for name, one in tables.items()}
     numbers = {name: len(one) for name, one in samplers.items()}
     if job.settings.sampling == "round_robin":  # the tables take turns until the smallest ends
         numbers = dict.fromkeys(numbers, min(numbers.values()))
-    without = {
-        name: len(tables[name]) - len({row for batch in islice(one, numbers[name]) for row in batch})
-        for name, one in samplers.items()
-    }
+    without = {}
+    for name, one in samplers.items():
+        compared = tables[name].info.description == "ranking" and "negative" not in tables[name].column_names
+        kept = (batch for batch in islice(one, numbers[name]) if len(batch) > compared)
+        without[name] = len(tables[name]) - len({row for batch in kept for row in batch})
     return sum(numbers.values()), {name: number for name, number in without.items() if number}
 
 
@@ -335,8 +337,11 @@ def run_seed(
     batches, without = one_pass(train, job, seed)
     steps, few = _steps_of(batches, job), _too_few(batches, sum(rows.values()), job)
     unused = [
-        f"{number:,} of {rows[name]:,} rows of {name} are in no batch of a pass" for name, number in without.items()
+        f"{number:,} of {rows[name]:,} rows of {name} are in no batch of a pass, or alone in one"
+        for name, number in without.items()
     ]
+    if without == rows:
+        raise DataError(f"nothing to train: {'; '.join(unused)}", remedy="give records whose texts differ")
     every = min(steps, settings.check_steps or max(1, steps // settings.checks))
     if few and seed == job.seeds[0]:
         logger.warning(few)

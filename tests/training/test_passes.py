@@ -10,7 +10,7 @@ import pytest
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Router, StaticEmbedding
-from small_bases import write_bert, write_static
+from small_bases import write_bert, write_late, write_sparse, write_static
 from small_jobs import job, small
 
 from patent_mteb.cli import main
@@ -65,13 +65,14 @@ def test_rows_of_labels_that_no_batch_has(sizes, batches, without):
     ("anchors", "batch", "batches", "without"),
     [
         pytest.param([f"a{row}" for row in range(10)], 4, 3, 0, id="distinct"),
-        pytest.param(["same"] * 10, 4, 3, 7, id="all the same"),
+        pytest.param(["same"] * 10, 4, 3, 10, id="all the same: each is alone in its batch"),
         pytest.param(["same"] * 6 + [f"a{row}" for row in range(6)], 6, 2, 4, id="half"),
-        pytest.param(["same", "same"], 2, 1, 1, id="two"),
+        pytest.param(["same", "same"], 2, 1, 2, id="two"),
+        pytest.param([f"a{row}" for row in range(9)], 4, 3, 1, id="the last is alone"),
     ],
 )
 def test_rows_of_repeated_texts_that_no_batch_has(anchors, batch, batches, without):
-    """A batch has each text once; a pass has as many batches as rows / batch."""
+    """A batch has each text once; a pass has as many batches as rows / batch. A pair alone in one trains nothing."""
     asked = job("wipo-r2", "base", Path("run"), f"batch={batch}")
     found, rows = one_pass({"pairs": pairs(anchors)}, asked, 42)
     assert found == batches and rows.get("pairs", 0) == without
@@ -82,6 +83,31 @@ def test_tables_that_take_turns_end_with_the_smallest():
     asked = job("patembed-multitask", "base", Path("run"), "batch=4", "sampling=round_robin")
     assert one_pass(tables, asked, 42) == (2, {"large": 8})
     assert one_pass(tables, job("patembed-multitask", "base", Path("run"), "batch=4"), 42) == (4, {})
+
+
+def test_pairs_alone_with_a_negative_of_their_own_train():
+    rows = {"anchor": ["same"] * 3, "positive": ["p", "q", "r"], "negative": ["n", "o", "m"]}
+    found = Dataset.from_dict(rows)
+    found.info.description = "ranking"
+    assert one_pass({"pairs": found}, job("wipo-r2", "base", Path("run"), "batch=2"), 42) == (2, {"pairs": 1})
+
+
+@pytest.mark.slow
+def test_records_of_one_text_are_refused(tmp_path):
+    whole = small()
+    text = {"abstract": whole.patents[0].abstract, "claims": whole.patents[0].claims}
+    corpus = replace(whole, patents=[replace(patent, **text) for patent in whole.patents])
+    asked = job("wipo-r3", str(write_static(tmp_path / "base")), tmp_path / "out", "batch=4", drop_leaks=True)
+    with pytest.raises(DataError, match=r"nothing to train: .* of pairs are in no batch of a pass, or alone in one"):
+        jobs.train(asked, corpus, quiet=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("write", [write_sparse, write_late])
+def test_other_kinds_of_checkpoints_are_no_bases_of_encoders(write, tmp_path):
+    base = write(tmp_path / "base")
+    with pytest.raises(DataError, match=r"is of the kind '(sparse|late-interaction)', where 'encoder'"):
+        jobs.train(job("wipo-r3", str(base), tmp_path / "out"), small(), quiet=True)
 
 
 @pytest.mark.slow
