@@ -201,7 +201,7 @@ class Funnel:
         remedy = f"add {' and '.join(lacking)}"
         if set(lacking) <= set(self.require):
             rest = ",".join(field for field in self.require if field not in lacking)
-            remedy += f", or waive the missing fields with --set require={rest}"
+            remedy += f", or waive the missing fields in 'data build' with --set require={rest}"
         return problem, remedy
 
 

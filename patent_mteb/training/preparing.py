@@ -303,7 +303,10 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
     one = with_row_counts(folder, TrainSet("pairs", "ranking", columns, "train.parquet", "validation.parquet"))
     if one.rows < job.settings.batch:
         problem = f"{one.rows} training pairs ({one.name}) are fewer than one batch of {job.settings.batch}"
-        raise DataError(problem, remedy=f"give more records, or --set batch={max(2, one.rows // 4)}")
+        if left_out["train"]:
+            problem += f" (left out: {', '.join(f'{number} {what}' for what, number in left_out['train'].items())})"
+        smaller = f", or --set batch={max(2, one.rows // 4)}" if one.rows > 1 else ""
+        raise DataError(problem, remedy=f"give more records that have the texts of these pairs{smaller}")
     counts |= {"train": one.rows, "validation": one.validation_rows}
     return Prepared((one,), "test.parquet" if counts["test"] else "", counts, left_out, leaks)
 

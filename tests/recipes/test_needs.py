@@ -108,7 +108,10 @@ def test_missing_fields_are_all_named_with_the_rest_to_require():
         "0 of 2 families have all that is required: 2 have title, 0 have claims, 0 have date, 1 have ipc"
         in caught.value.problem
     )
-    assert caught.value.remedy == "add claims and date, or waive the missing fields with --set require=title"
+    assert (
+        caught.value.remedy
+        == "add claims and date, or waive the missing fields in 'data build' with --set require=title"
+    )
 
 
 def test_dapfam_names_the_most_citations_and_draws_queries(some, tmp_path):

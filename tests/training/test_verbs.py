@@ -210,6 +210,11 @@ def test_bad_input_stops_before_training(corpus, static, bert, tmp_path):
     few = Corpus("few", list(corpus.members("train"))[:20], [], corpus.split)
     with pytest.raises(DataError, match=r"20 training pairs \(pairs\) are fewer than one batch of 32"):
         train(job("wipo-r3", static, tmp_path / "4"), few)
+    bare = replace(corpus, patents=[replace(patent, abstract="") for patent in corpus.patents])
+    with pytest.raises(
+        DataError, match=r"^0 training pairs .*left out: \d+ publications without abstract or (?!.*batch=)"
+    ):
+        train(job("wipo-r3", static, tmp_path / "8"), bare)
     with pytest.raises(DataError, match="is not a late-interaction checkpoint"):
         train(job("colbert-contrastive", bert, tmp_path / "5"), corpus)
     with pytest.raises(DataError, match="the paraphrases are missing"):
