@@ -29,7 +29,7 @@ _VARIES = re.compile(
     r"python3\.\d+|(?<=@)[0-9a-f]{12}\b|\d{4}-\d\d-\d\d|\b\d+\.\d+\.\d+\S*"
     r"|[\d.,]+(?= (?:s|min|CPU hours|GPU hours|[MG]B)\b)"
 )
-_TIMED = re.compile(r"\b(?:seconds|Hours)$|\b(?:seconds|Hours)(?=  )")
+_TIMED = re.compile(r"\b(?:seconds|hours)$|\b(?:seconds|hours)(?=  )")
 
 
 def pages(pattern: re.Pattern[str]) -> list[str]:

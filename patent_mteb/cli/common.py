@@ -56,7 +56,8 @@ class Terminal(Console):
         _discard(sys.stderr if self.stderr else sys.stdout)
 
 
-console = Terminal(width=None if sys.stdout is not None and sys.stdout.isatty() else 200)
+_HAS_WIDTH = "COLUMNS" in os.environ or (sys.stdout is not None and sys.stdout.isatty())
+console = Terminal(width=None if _HAS_WIDTH else 200)
 messages = Terminal(stderr=True)
 
 
@@ -209,15 +210,20 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def show(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Collection[str] = ()) -> None:
-    """Print a table; names and numbers are never cut (:mod:`patent_mteb.report.terminal`)."""
+    """Print a table; names and numbers are never cut (:mod:`patent_mteb.report.terminal`).
+
+    A column that is empty in all rows is not printed.
+    """
     from patent_mteb.report.terminal import Sheet
 
     rows = list(rows)
     if _document is not None:
         _document.tables.append([dict(zip(columns, row, strict=True)) for row in rows])
     cells = [[Text("" if value is None else visible(str(value))) for value in row] for row in rows]
-    places = [place for place, title in enumerate(columns) if title in right]
-    console.print(Sheet(columns, cells, right=places), crop=False)
+    kept = [place for place in range(len(columns)) if not rows or any(row[place].plain for row in cells)]
+    titles = [columns[place] for place in kept]
+    places = [place for place, title in enumerate(titles) if title in right]
+    console.print(Sheet(titles, [[row[place] for place in kept] for row in cells], right=places), crop=False)
 
 
 def show_steps(log: BuildLog) -> None:
@@ -273,4 +279,4 @@ def _print(to: Console, parts: Sequence[object]) -> None:
         _document.notes.append(line.plain)
     is_command = line.plain.startswith("  ") and "patent-mteb " in line.plain  # to copy in one piece
     unbroken = is_command or any(cell_len(word) > to.width for word in line.plain.split())
-    to.print(line, soft_wrap=unbroken or not to.is_terminal)
+    to.print(line, soft_wrap=unbroken or not (to.is_terminal or "COLUMNS" in os.environ))

@@ -305,11 +305,8 @@ def _show_scores(results: Path, data: Path, task: str, said: _Measured) -> list[
     for run, *_, queries in rows.iter_rows():
         cells = (view.cells.get((present, run, part)) for part in ("", "in", "out"))
         shown.append((names[run], *("" if cell is None else f"{cell.text}{cell.behind}" for cell in cells), queries))
-    has_domains = any(row[2] or row[3] for row in shown)
-    table = [("model", title, "IN", "OUT", "queries"), *shown]
-    columns, *body = table if has_domains else [(*row[:2], *row[4:]) for row in table]
-    common.show(columns, body, right=columns[1:])
-    common.say(f"{said.meaning} {_DOMAINS if has_domains else ''}".strip())
+    common.show(("model", title, "IN", "OUT", "queries"), shown, right=(title, "IN", "OUT", "queries"))
+    common.say(f"{said.meaning} {_DOMAINS if any(row[2] or row[3] for row in shown) else ''}".strip())
     if rows.height and any(view.small.values()):
         common.say(explained())
     return rows.to_dicts()

@@ -48,7 +48,7 @@ from patent_mteb.patents.on_disk import publications
 from patent_mteb.patents.text_columns import codes_of
 from patent_mteb.recipes import dataset
 from patent_mteb.recipes.parameters import Setting, read_params, settings_of, written
-from patent_mteb.recipes.steps import BuildLog, Need, counts_note, deviations
+from patent_mteb.recipes.steps import FIELDS, BuildLog, Need, counts_note, deviations
 
 RECIPES = ("wipo_at", "dapfam", "patenteb", "sophia", "patentmap")  # recipes of the papers' benchmarks
 
@@ -210,6 +210,9 @@ def run(
         except DataError as error:
             raise _located(error, folder, root, report) from error
         log.steps[:0] = preparation.steps
+        reads_claims = any(need.field == "claims" and "TAC" in need.serves for need in needs(recipe))
+        if reads_claims and not any(map(FIELDS["claims"], ready.patents)):
+            preparation.deviate("no patent has claims: TAC is title and abstract")
         changed = [phrase for given in params for phrase in deviations(given, needs(recipe))]
         log.deviations[:0] = [*preparation.deviations, *changed]
         values = {

@@ -33,8 +33,7 @@ def answers(source: DataSourceView, jobs: Sequence[Job], overall: Table) -> Rend
     if source.data_source.banner:
         shown += [Text(visible(source.data_source.banner), "bold yellow")]
     for number, job in enumerate(jobs):
-        score = job.statistics[job.first]
-        queries = f", {score.n:,} searches" if score and score.n and job.is_search else ""
+        queries = f", {job.searches:,} searches" if job.searches else ""
         title = Text(visible(job.title), "bold")
         shown.append(
             title.append(visible(f" ({job.view.name}, {measure_title(job.measure)}{queries})"), "dim not bold")
@@ -78,17 +77,25 @@ def _models(source: DataSourceView, overall: Table, names: Mapping[str, str]) ->
 
     heads = [(view, head) for view in source.benchmarks if (head := view.headline)]
     keys = [column.key for column in overall.columns]
+    costs = {run: cost_of_a_million(source.results, run) for run in source.main_scores}
+    devices = sorted({device for cost in costs.values() for device in cost.hours})
+    has_sizes = any(cost.gigabytes is not None for cost in costs.values())
     rows = []
     for row in overall.rows:
         run, rank = str(row[0].value), row[keys.index("rank")]
         cells = [view.cells.get((head.name, run, ""), Cell()) for view, head in heads]
-        cost = cost_of_a_million(source.results, run)
-        amounts = next(iter(cost.hours.values()), None), cost.gigabytes
+        amounts = [costs[run].hours.get(device) for device in devices] + [costs[run].gigabytes] * has_sizes
         shown = [f"{replace(cell, digits=_DIGITS).text}{MARK * bool(cell.small)}" for cell in cells]
         shown += [MISSING if amount is None else f"{amount:.2g}" for amount in amounts]
         is_sure = rank.interval and rank.interval[0] == rank.interval[1]
         rows.append([Text(one) for one in (names[run], rank.text + ("" if is_sure else rank.behind), *shown)])
-    titles = ["Model", "Rank", *(view.name for view, _ in heads), "Hours", "GB"]
+    titles = [
+        "Model",
+        "Rank",
+        *(view.name for view, _ in heads),
+        *(f"{device} hours" for device in devices),
+        *["GB"] * has_sizes,
+    ]
     return Sheet(titles, rows, right=range(1, len(titles)))
 
 

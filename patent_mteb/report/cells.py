@@ -143,6 +143,13 @@ class Table:
             for start in range(leading, size, self.at_once)
         )
 
+    def filled(self) -> Table:
+        """Return the table without the columns of numbers that have no value in any row."""
+        cells = zip(*self.rows, strict=True) if self.rows else [()] * len(self.columns)
+        empty = [self.rows and not any(cell.value is not None or cell.title for cell in column) for column in cells]
+        places = [place for place, column in enumerate(self.columns) if not (column.numeric and empty[place])]
+        return replace(self.with_columns(places), at_once=self.at_once)
+
     @property
     def leading(self) -> int:
         """The number of text columns before the first column of numbers."""

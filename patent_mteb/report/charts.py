@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from patent_mteb.metrics.significance import too_small
 from patent_mteb.report import drawing as draw
-from patent_mteb.report import geometries, series
+from patent_mteb.report import findings, geometries, series
 from patent_mteb.report.series import headline_results
 from patent_mteb.report.view import JUDGEMENTS, BenchmarkView, read_queries
 from patent_mteb.report.words import measure_title, visible
@@ -52,6 +53,7 @@ class Chart:
     columns: Sequence[str] = ()  # series, x, y and further columns that the page reads; empty for those of the kind
     rows: int = 2  # least number of rows of the table
     models: int = 1  # least number of models
+    finding: Callable[[pl.DataFrame], str] | None = None  # from the table to a sentence, which is its title
     geometry: bool = False  # data takes the geometries of the benchmark
     part: str = ""  # the slice of a row, made from its columns; the 95% interval of its score is drawn
     arguments: Mapping[str, Any] = field(default_factory=dict)  # further ones of draw
@@ -59,7 +61,9 @@ class Chart:
     note: str = ""  # explains the chart on the page
 
     def shows(self, frame: pl.DataFrame) -> bool:
-        return len(frame) >= self.rows and frame["model"].n_unique() >= self.models
+        """Whether a table has enough rows and models, and values that are not all the same."""
+        varies = len(frame) < 2 or "value" not in frame.columns or frame["value"].n_unique() > 1
+        return varies and len(frame) >= self.rows and frame["model"].n_unique() >= self.models
 
     @property
     def page_columns(self) -> list[str]:
@@ -71,6 +75,8 @@ class Chart:
 _KINDS = {"ipc": "IPC section", "jurisdiction": "filing office", "year": "year of publication"}
 _STRINGS = dict.fromkeys(("model", "group"), pl.String)
 _MOST_TASKS = 20  # tasks side by side, at most
+_SIZES = 3  # of models, at least: two points show no relation
+_too_few = pl.col("n").map_elements(lambda n: bool(too_small({"n_queries": n})), pl.Boolean).alias("small")
 
 
 def _headline_scores(view: BenchmarkView) -> pl.DataFrame:
@@ -117,12 +123,12 @@ def inscope(view: BenchmarkView) -> pl.DataFrame:
 
 
 def _slices(view: BenchmarkView, prefix: str) -> pl.DataFrame:
-    """``model, group, value, n`` of the headline task in the slices of a kind, if there are several."""
+    """``model, group, value, n, small`` of the headline task in the slices of a kind, if there are several."""
     rows = _headline_scores(view).filter(pl.col("main") & pl.col("slice").str.starts_with(prefix))
     if rows["slice"].n_unique() < 2:
         rows = rows.clear()
     group = pl.col("slice").str.strip_prefix(prefix).str.to_uppercase()
-    return rows.select(model="run", group=group, value="value", n="n_queries")
+    return rows.select(model="run", group=group, value="value", n="n_queries").with_columns(_too_few)
 
 
 jurisdictions = partial(_slices, prefix="jurisdiction_")
@@ -136,8 +142,11 @@ def years(view: BenchmarkView) -> pl.DataFrame:
 
 
 def types(view: BenchmarkView) -> pl.DataFrame:
-    """``model, group, value, show`` by query type and by slice, on the queries of all types (Sophia-Bench Fig. 5-7)."""
-    return pl.concat(frame.select("model", "group", "value", "show") for frame in (by_type(view), by_part(view)))
+    """``model, group, value, show, small`` by query type and by slice, on the queries of all types (Sophia-Bench Fig.
+    5-7).
+    """
+    both = pl.concat(frame.select("model", "group", "value", "show", "n") for frame in (by_type(view), by_part(view)))
+    return both.with_columns(_too_few).drop("n")
 
 
 def by_type(view: BenchmarkView) -> pl.DataFrame:
@@ -214,10 +223,12 @@ def task_advantage(view: BenchmarkView) -> pl.DataFrame:
 
 
 def by_task(view: BenchmarkView) -> pl.DataFrame:
-    """``model, group, value``: the main score of each task, if there are 2 to 20."""
+    """``model, group, value, measure``: the main score of each task, if there are 2 to 20."""
     names = {task.plain: task.short for task in view.tasks}
     rows = view.results if 1 < len(names) <= _MOST_TASKS else view.results.clear()
-    return rows.select(model="run", group=pl.col("plain").replace(names), value="value")
+    titles = {task.measure: measure_title(task.measure) for task in view.tasks}
+    measure = pl.col("main_score").replace(titles)
+    return rows.select(model="run", group=pl.col("plain").replace(names), value="value", measure=measure)
 
 
 _RUNS_OF_GROUP = pl.col("run").n_unique().over("group")
@@ -256,12 +267,15 @@ def ranks(view: BenchmarkView) -> pl.DataFrame:
 
 
 def scale(view: BenchmarkView) -> pl.DataFrame:
-    """``model, x, value, group``: :func:`task_groups` against the number of parameters, where this is above 0."""
+    """``model, x, value, group``: :func:`task_groups` against the number of parameters, where this is above 0, for
+    groups with models of three sizes or more.
+    """
     results = view.results.filter(pl.col("parameters") > 0)  # 0 (BM25) has no place on a logarithmic axis
     sizes = results.select(model="run", x=pl.col("parameters").cast(pl.Float64)).unique()
     rows = _group_means(results).join(sizes, on="model", maintain_order="left")
     order = {group: place for place, group in enumerate(results["group"].unique(maintain_order=True))}
     place = pl.col("group").replace_strict(order, return_dtype=pl.Int64)
+    rows = rows.filter(pl.col("x").n_unique().over("group") >= _SIZES)
     return rows.sort(place, "model").select("model", "x", "value", "group")
 
 
@@ -323,8 +337,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {**vars(series), **vars(geometries),
 
 def _chart(name: str, row: dict[str, Any]) -> Chart:
     functions: dict[str, Any] = {key: _FUNCTIONS[row[key]] for key in ("data", "options") if key in row}
-    if "draw" in row:
-        functions["draw"] = getattr(draw, row["draw"])
+    functions |= {key: getattr(room, row[key]) for key, room in (("draw", draw), ("finding", findings)) if key in row}
     return Chart(name, **row | functions)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from patent_mteb.metrics.significance import MARK, too_small
+from patent_mteb.metrics.significance import MARK
 from patent_mteb.metrics.slices import JURISDICTION_GROUPS
 from patent_mteb.report.collect import ReportError
 
@@ -181,18 +181,19 @@ def _labelled(
 
 
 def _heat(frame: pl.DataFrame, x: Spec, y: Spec, colour: Spec, number: str = ".3f", name: str = "") -> Spec:
-    """A heatmap with the number of each cell in black or white; missing cells are grey."""
+    """A heatmap with the number of each cell in black or white; missing ones and small ones are not coloured."""
     columns, rows = x["scale"]["domain"], y["scale"]["domain"]
     grid = pl.DataFrame({y["field"]: rows}).join(pl.DataFrame({x["field"]: columns}), how="cross")
-    cells = grid.join(
-        frame.select(*grid.columns, "value"), on=grid.columns, how="left", maintain_order="left"
-    ).fill_nan(None)
+    known = frame.select(
+        *grid.columns, "value", is_small=pl.col("small") if "small" in frame.columns else pl.lit(False)
+    )
+    cells = grid.join(known, on=grid.columns, how="left", maintain_order="left").fill_nan(None)
     texts = ["–" if value is None else f"{value:{number}}".replace("-", "−") for value in cells["value"]]
     on_cell = "contrast('white', scale('color', datum.value)) > contrast('black', scale('color', datum.value))"
-    shades = [{"test": "datum.value === null", "value": GREY}, {"test": on_cell, "value": "white"}]
+    shades = [{"test": "datum.value === null || datum.is_small", "value": GREY}, {"test": on_cell, "value": "white"}]
     layers = [
         _layer("rect", {"color": "#eeeeee"}),
-        _layer("rect", None, cells.drop_nulls(), color=colour),
+        _layer("rect", None, cells.drop_nulls().filter(~pl.col("is_small")), color=colour),
         _layer("text", {"align": "center"}, text={"field": "text"}, color={"condition": shades, "value": "black"}),
     ]
     width, height = {"step": 32 if x["axis"]["labelAngle"] else 50}, {"step": 20}
@@ -273,23 +274,35 @@ def heatmap(
 ) -> Spec:
     """Models against groups: filing jurisdictions (WIPO-AT Fig. 9, Sophia-Bench Fig. 5), tasks (PatenTEB Fig. 2), IPC
     sections (Sophia-Bench Fig. 7), labels (WIPO-AT Fig. 13), data sets (WIPO-AT Fig. 16 and 17). The best models are on
-    top: those with the lowest values with ``lower``. Differences have signs and colours that part at zero.
+    top: those with the lowest values with ``lower``. Differences have signs and colours that part at zero. ``small``
+    values have no colour; with a column ``measure`` each measure has a panel and a scale of its own.
     """
     require(frame, "model", "group", "value")
     models = best_models(frame)[:: -1 if lower else 1]
+    if "small" not in frame.columns:
+        frame = frame.with_columns(small=False)
+    small = set(frame.filter("small")["group"])
+    marks = {group: MARK if group in small else "" for group in _distinct(frame["group"])}
     sizes = dict(frame.select("group", "n").iter_rows()) if "n" in frame.columns else {}
-    marks = {group: MARK if too_small({"n_queries": n}) else "" for group, n in sizes.items()}
-    names = {group: f"{group}{marks[group]}\nn {n:,}" if n else str(group) for group, n in sizes.items()}
-    groups = _ordered(frame["group"], [name.upper() for name in JURISDICTION_GROUPS])
-    frame = frame.with_columns(pl.col("group").replace(names))
-    columns = _columns(groups, f"{label} ({MARK}: too few queries)" if any(marks.values()) else label)
-    columns["scale"]["domain"] = [names.get(group, group) for group in groups]
-    columns["axis"]["labelExpr"] = "split(datum.label, '\\n')"
-    low, high = _range(frame["value"])
-    most = max(-low, high)
-    colours = ([-most, most], "purpleorange") if differences else ([low, high],)
-    number = "+.3f" if differences else ".3f"
-    return _figure(_heat(frame, columns, _names("model", models), _bar_of_colours(measure, *colours), number), title)
+    names = {group: group + own + (f"\nn {sizes[group]:,}" if group in sizes else "") for group, own in marks.items()}
+    frame = frame.with_columns(name=pl.col("group").replace(names))
+    panels: list[Spec] = []
+    for part in frame.partition_by("measure", maintain_order=True) if "measure" in frame.columns else [frame]:
+        groups = _ordered(part["group"], [name.upper() for name in JURISDICTION_GROUPS])
+        columns = _columns(groups, f"{label} ({MARK}: too few queries)" if any(marks.values()) else label)
+        columns["scale"]["domain"] = [names[group] for group in groups]
+        columns["axis"]["labelExpr"] = "split(datum.label, '\\n')"
+        coloured = part.filter(~pl.col("small"))
+        low, high = _range((coloured if len(coloured) else part)["value"])
+        most = max(-low, high)
+        colours = ([-most, most], "purpleorange") if differences else ([low, high],)
+        about = part["measure"][0] if "measure" in part.columns else measure
+        rows = _names("model", models, labels=not panels)
+        cells, number = part.with_columns(group="name"), "+.3f" if differences else ".3f"
+        panels.append(_heat(cells, columns, rows, _bar_of_colours(about, *colours), number))
+    if len(panels) == 1:
+        return _figure(panels[0], title)
+    return _figure({"hconcat": panels, "resolve": {"scale": {"color": "independent"}}}, title)
 
 
 def rank_summary(frame: pl.DataFrame, *, measure: str = "rank", title: str = "") -> Spec:

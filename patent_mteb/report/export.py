@@ -436,7 +436,7 @@ def boards(known: Sequence[Entry], damaged: Sequence[str] = ()) -> str:
     tables = (
         [_board(total, shown, "Patent embedding leaderboard", further, excluded, is_total=True)]
         if shown
-        else [*excluded, ""]
+        else [f"{line}\n" for line in excluded]
     )
     tables += [_board(one, [entry for entry in known if one.name in entry.benchmarks], one.name) for one in measured]
     return "\n".join([*tables, *_own_boards(known)])

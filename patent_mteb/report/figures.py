@@ -68,12 +68,22 @@ def on_page(
 ) -> list[dict[str, Any]]:
     """Return the charts of a benchmark as JSON-like values; ``numbers`` are those of the runs on the page."""
     found = []
+    names = model_names(view.runs)
     for chart, frame in _with_data(view, geometries, statistics, page=True):
         about, measure = _described(view, chart)
         title = chart.title[:1].upper() + chart.title[1:] + (f": {about}" if about else "")
         drawn = {name: getattr(chart, name) for name in ("kind", "x", "log", "lower", "facet", "note")}
-        found.append(drawn | {"title": title, "y": measure, "rows": page_rows(chart, frame, numbers)})
+        drawn |= {"title": title, "y": measure, "rows": page_rows(chart, frame, numbers)}
+        found.append(drawn | {"findings": _findings(chart, frame.with_columns(pl.col("model").replace(names)))})
     return found
+
+
+def _findings(chart: Chart, frame: pl.DataFrame) -> dict[str, str]:
+    """Return what a chart shows, by the value of its facet; empty without one."""
+    if chart.finding is None:
+        return {}
+    parts = frame.partition_by(chart.facet, as_dict=True) if chart.facet else {("",): frame}
+    return {str(value): visible(said) for (value,), part in parts.items() if (said := chart.finding(part))}
 
 
 def page_rows(chart: Chart, frame: pl.DataFrame, numbers: Mapping[str, int]) -> list[list[Any]]:
@@ -119,6 +129,7 @@ def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame, value: str) ->
     draw: Any = chart.draw
     about, measure = _described(view, chart)
     title = view.data_source.titled(f"{view.name}: {', '.join(filter(None, (chart.title, about, value)))}")
+    title = "\n".join([title, *([] if chart.facet and not value else _findings(chart, frame).values())])
     label = value if value and chart.facet == "what" else chart.x  # as on the page
     known = {"title": title, "measure": measure, "label": label, "log": chart.log, "lower": chart.lower}
     arguments = {name: known[name] for name in inspect.signature(draw).parameters if name in known}

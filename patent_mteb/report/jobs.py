@@ -55,6 +55,12 @@ class Job:
         return self.scores[self.first].interval or ((score.low, score.high) if score else None)
 
     @property
+    def searches(self) -> int | None:
+        """Queries of the score of :attr:`first`; None where it is not of a search."""
+        rows = self.view.scores.filter(task=self.task.name, run=self.first, slice=self.part, main=True)
+        return rows["n_queries"].first() if self.is_search else None  # type: ignore[return-value]
+
+    @property
     def is_search(self) -> bool:
         return self.view.results.filter(task=self.task.name)["kind"][0] in ("Retrieval", "Reranking")
 
@@ -172,9 +178,9 @@ def _cells(job: Job, names: Mapping[str, str], other: str, *, several: bool) -> 
         yield Cell(gap.difference, gap.digits_of_ends, interval=gap.interval, title=shown)
         counts = ((count, f"{100 * count / gap.queries:.0f} of 100") for count in (gap.higher, gap.lower))
         yield from (Cell(count, 0, title=share) for count, share in counts)
-        yield Cell(gap.queries, 0)
     else:
-        yield from [Cell()] * 4
+        yield from [Cell()] * 3
+    yield Cell(job.searches, 0, title=f"{job.searches:,}" if job.searches else "")
     for amount in (cost.hours.get("CPU"), cost.hours.get("GPU"), cost.gigabytes):
         yield Cell(amount, 1, title="" if amount is None else f"{amount:.2g}" if amount < 100 else f"{amount:.0f}")
     yield Cell(gap.first if gap else "", title=names[gap.first] if gap else _why_no_gap(job, other))

@@ -11,6 +11,7 @@ import gzip
 import html
 import json
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -29,6 +30,7 @@ from patent_mteb.report.collect import Collected
 from patent_mteb.report.explorer import Explorer, TaskTexts
 from patent_mteb.report.figures import on_page
 from patent_mteb.report.jobs import Job
+from patent_mteb.report.jobs import jobs as jobs_of
 from patent_mteb.report.model_facts import FACTS, facts_of_runs
 from patent_mteb.report.records import state_of_data
 from patent_mteb.report.series import is_bm25, model_names, names_in_text, without_organisation
@@ -122,16 +124,28 @@ def _jobs(table: Table) -> dict[str, Any]:
     return _table(table) | {"keys": keys, "ends": ends, "gap": gap}
 
 
-def _pairs(jobs: Sequence[Job], names: Mapping[str, str], numbers: Mapping[str, int]) -> list[dict[str, Any]]:
+def _pairs(found: Sequence[Job], names: Mapping[str, str], numbers: Mapping[str, int]) -> list[dict[str, Any]]:
     """Return a sentence on each two runs in each job, and the two runs that the page begins with."""
-    found = []
-    for job in jobs:
-        first = job.gap or job.pairs[0]
+    shown = {numbers[run]: name for run, name in names.items()}
+    rows = []
+    for job in found:
         said = [[numbers[pair.first], numbers[pair.second], pair.sentence(names)] for pair in job.pairs]
-        start = [numbers[first.first], numbers[first.second]]
-        shown = {numbers[run]: name for run, name in names.items()}
-        found.append({"title": job.title, "start": start, "names": shown, "said": said})
-    return found
+        first = job.gap or next(iter(job.pairs), None)
+        start = [numbers[first.first], numbers[first.second]] if first else []
+        rows.append({"title": job.title, "start": start, "names": shown, "said": said})
+    return rows
+
+
+def _deviations(view: BenchmarkView) -> list[str]:
+    """Return how own data differ from the benchmark whose rules they follow."""
+    owners = [task.own for task in view.benchmark.task_classes if task.own]
+    return list(dict.fromkeys(phrase for own in owners for phrase in own.deviations))
+
+
+def _terms(deviations: Iterable[str]) -> dict[str, str]:
+    """Return the words that deviations define: 'no patent has claims: TAC is title and abstract'."""
+    said = (re.search(r"(\w+) is ([^:;]+)$", phrase) for phrase in deviations)
+    return {found[1]: found[2] for found in said if found and found[1] in TERMS}
 
 
 def means_of(table: Table, leaving: Collection[str] = ()) -> list[dict[str, Any]]:
@@ -336,20 +350,24 @@ def payload(
     geometries: pl.DataFrame | None = None,
     found: Mapping[str, Sequence[Job]] | None = None,
 ) -> dict[str, Any]:
-    """Return the content of the page as JSON-like values; ``found`` are the jobs of each data source."""
+    """Return the content of the page as JSON-like values; ``found`` are the jobs of each data source if known."""
     by_name = {table.name: table for table in tables}
     numbers = {run: number for number, run in enumerate(collected.runs)}
     facts, seen = facts_of_runs(collected)
+    found = found or {name: jobs_of(source, statistics) for name, source in collected.data_sources.items()}
     said: dict[str, int] = {}
     views = [view for source in collected.data_sources.values() for view in source.benchmarks]
     explorer = Explorer(numbers, partial(texts_of, read_all=texts), views)
     tabs: list[dict[str, Any]] = []
     for name, source in collected.data_sources.items():
         jobs, overall = (by_name[slug(name, kind)] for kind in ("jobs", "overall"))
-        pairs = [job for job in (found or {}).get(name, ()) if job.pairs]
         paired = [_table(by_name["reproduction"])] if name == "real" and "reproduction" in by_name else []
         tab, made = _tab(overall, source.data_source, "front"), front(source, jobs, overall, statistics, numbers)
-        made["pairs"] = _pairs(pairs, names_in_text(source.results), numbers)
+        made["pairs"] = _pairs(found[name], names_in_text(source.results), numbers)
+        differing = [phrase for view in source.benchmarks for phrase in _deviations(view)]
+        made["terms"] = _terms(differing)
+        texts_of_own = (f"{phrase[:1].upper()}{phrase[1:]}." for phrase in differing if _terms([phrase]))
+        made["banner"] = " ".join([*filter(None, [source.data_source.banner]), *dict.fromkeys(texts_of_own)])
         tabs.append(tab | made | {"notes": [*made["notes"], *tab["notes"]], "reproduction": paired})
         for view in source.benchmarks:
             summary = by_name[slug(name, view.name)]
@@ -359,6 +377,7 @@ def payload(
             tab = _tab(summary, source.data_source, "benchmark")
             tab |= benchmark_tab(view, summary, statistics, said, numbers, seen, geometries)
             tab |= {"explorers": explorer.of(view), "published": list(map(_table, joined))}
+            tab["terms"] = _terms(_deviations(view))
             tabs.append(tab | {"further": list(map(_table, [*measures(view), *further]))})
     dates = sorted(date for date in collected.results["date"] if date)
     many = len(collected.runs) > 1

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UNWRITTEN_SECONDS", "StoredEncoder", "stored"]
 logger = logging.getLogger(__name__)
+_NAME = 30  # characters, which leave room for counts and the time left in 80 columns
 LOG_SECONDS = 60.0  # without a terminal: seconds before the first line of progress, and between two
 
 
@@ -62,7 +63,7 @@ def progress_bar(name: str, total: int | None, reused: int, shown: bool) -> Any:
     """A bar over ``total`` texts (None: unknown), ``reused`` of which are stored."""
     watched = sys.stderr is not None and sys.stderr.isatty()
     pace = {} if watched else {"delay": LOG_SECONDS, "mininterval": LOG_SECONDS, "maxinterval": LOG_SECONDS}
-    return tqdm(total=total, initial=reused, desc=name, unit="text", disable=not shown, **pace)
+    return tqdm(total=total, initial=reused, desc=name[:_NAME], unit="text", disable=not shown, **pace)
 
 
 _UNNAMED = frozenset({None, "", "no_model_name/available", "no_revision_available"})
@@ -403,7 +404,7 @@ class StoredEncoder(LiveIdentity):
         shown = plan.kwargs.get("show_progress_bar", True)
         with (
             contextlib.closing(groups),
-            progress_bar(f"{self._meta.name} on {task}", len(plan.first), reused, shown) as progress,
+            progress_bar(f"{task}, {self._meta.name}", len(plan.first), reused, shown) as progress,
         ):
             for group in groups:
                 written = time.monotonic()

@@ -79,7 +79,7 @@ class StoredPairs(LiveIdentity):
         total = len(inputs1) * size if isinstance(inputs1, Sized) else None
         shown = bool(arguments.pop("show_progress_bar", True))
         scores = []
-        name = f"{self.mteb_model_meta.name} on {arguments['task_metadata'].name}"
+        name = f"{arguments['task_metadata'].name}, {self.mteb_model_meta.name}"
         with progress_bar(name, total, 0, shown) as progress:
             while texts := [
                 json.dumps(pair, ensure_ascii=False, sort_keys=True) for pair in itertools.islice(pairs, _AT_ONCE)

@@ -273,7 +273,8 @@ class PatentTask(TaskHooks, AbsTask):
         record: dict[str, Any] = {"prompts": self.prompts(model, data_split, **arguments)}
         if own is not None and published is not None and not self.limit:
             known = {"name": own.name, "version": own.version, "owner": own.owner, "licence": own.licence}
-            record["data_set"] = {**known, "benchmark": published.facts.name, "task": published.metadata.name}
+            rules = {"benchmark": published.facts.name, "task": published.metadata.name}
+            record["data_set"] = {**known, **rules, "deviations": list(own.deviations)}
         return {**scores, **record, KEY: {**scores.get(KEY, {}), **batch}}
 
     def statistics(self) -> Mapping[str, Mapping[str, float]]:

@@ -96,8 +96,6 @@ def own_data_task(task: type[_Task], own: Own, root: Path | None) -> type[_Task]
 def _metadata(task: type[PatentTask], facts: Facts, own: Own) -> Any:
     known, subject = task.metadata, task.facts.subject
     description = f"{known.description.replace(subject, '')} Data: {_origin(own)}"
-    if own.deviations:
-        description += f" Unlike the benchmark whose rules they follow: {'; '.join(own.deviations)}."
     prompt: Any = known.prompt
     if isinstance(prompt, Mapping):
         prompt = {role: text.replace(subject, "") for role, text in prompt.items()}
@@ -114,7 +112,8 @@ def _origin(own: Own) -> str:
     text = f"The data set {own.name}, version {own.version}"
     text += f", of {own.owner.rstrip('.')}" if own.owner else ""
     text += f" (licence: {own.licence})" if own.licence else ""
-    return f"{text}."
+    changed = f" Unlike the benchmark whose rules they follow: {'; '.join(own.deviations)}." if own.deviations else ""
+    return f"{text}.{changed}"
 
 
 def own_data_root() -> Root | None:
@@ -167,7 +166,9 @@ def task_of_result(
     task = benchmark.task_named(words["task"]) if benchmark else None
     if benchmark is None or task is None or not words["name"]:
         return None
-    own = Own(words["name"], words["version"], words["owner"], words["licence"])
+    changed = record.get("deviations")
+    deviations = tuple(map(str, changed)) if isinstance(changed, list) else ()
+    own = Own(words["name"], words["version"], words["owner"], words["licence"], deviations)
     return own_data_task(task, own, None), benchmark
 
 

@@ -3,6 +3,7 @@ side by side.
 """
 
 import json
+from dataclasses import replace
 
 import mteb
 import polars as pl
@@ -74,6 +75,29 @@ def test_all_results_are_kept_loaded_and_reported_under_their_names(results, tmp
     assert "P (own data)" in {
         tab["label"] for tab in payload_of((tmp_path / "tables" / "index.html").read_text())["tabs"]
     }
+
+
+@pytest.mark.slow
+def test_the_page_says_what_views_hold_and_on_how_many_searches_it_rests(tmp_path, monkeypatch):
+    """Also where the data are not: a result records how its data differ from the rules that they follow."""
+    patents, citations = world()
+    write_records(tmp_path / "p.parquet", Patent, [replace(patent, claims=()) for patent in patents])
+    write_records(tmp_path / "c.parquet", Citation, citations)
+    words = [str(tmp_path / one) for one in ("p.parquet", "c.parquet", "data")]
+    assert cli.main(["data", "build", "-v", "0", "wipo_at", *words, "--name", "Acme"]) == 0
+    run = ["run", "-v", "0", "-m", MODEL, "--out", str(tmp_path / "results"), "--data", str(tmp_path / "data")]
+    assert cli.main([*run, "-t", "AcmeCitationRetrieval"]) == 0
+    monkeypatch.delenv("PATENT_MTEB_DATA", raising=False)
+    assert cli.main(["report", "-v", "0", str(tmp_path / "results"), "--html", str(tmp_path)]) == 0
+    front, benchmark = payload_of((tmp_path / "index.html").read_text())["tabs"]
+    assert front["banner"].endswith(" No patent has claims: TAC is title and abstract.")
+    assert front["terms"] == benchmark["terms"] == {"TAC": "title and abstract"}
+    assert "no patent has claims: TAC is title and abstract" in benchmark["about"]
+    (entries,) = json.loads(next((tmp_path / "results").rglob("AcmeCitationRetrieval*.json")).read_text())[
+        "scores"
+    ].values()
+    place = front["jobs"]["keys"].index("queries")
+    assert front["jobs"]["rows"][0][place][0] == entries[0]["n_queries"] > 0
 
 
 @pytest.mark.slow

@@ -53,27 +53,30 @@ def test_ranks_are_among_models_that_have_every_group(world):
     assert charts.ranks(world.benchmark("WIPO-AT")).is_empty()
 
 
-def test_scale_leaves_out_models_of_unknown_size(world):
-    world = collect(world).data_sources["sample"]
-    frame = charts.scale(world.benchmark("PatenTEB"))
-    assert set(frame.select("model", "x").rows()) == {("acme/small", 22e6), ("acme/large", 335e6)}
-    tasks = world.results.filter(
-        (pl.col("run") == "acme/small") & (pl.col("benchmark") == "PatenTEB") & (pl.col("group") == "Retrieval")
+def test_scale_has_three_sizes_or_more(tmp_path, world):
+    """Two points are a line whatever the numbers; a model of unknown size is none of them."""
+    assert charts.scale(collect(world).data_sources["sample"].benchmark("PatenTEB")).is_empty(), (
+        "two sizes, one unknown"
     )
-    value = frame.filter((pl.col("model") == "acme/small") & (pl.col("group") == "Retrieval"))["value"].item()
-    assert value == pytest.approx(tasks["value"].mean())
+    sizes = {"acme/a": 22_000_000, "acme/b": 33_000_000, "acme/c": 335_000_000, "acme/d": None}
+    for place, (model, size) in enumerate(sizes.items()):
+        for task in ("PatenTEBTitle2Full", "PatenTEBEffect2Full"):
+            add(model_folder(tmp_path, model, n_parameters=size), task, 0.1 + 0.1 * place + 0.2 * ("Title" in task))
+    frame = charts.scale(collect(tmp_path).data_sources["sample"].benchmark("PatenTEB"))
+    assert set(frame.select("model", "x").rows()) == {(model, size) for model, size in sizes.items() if size}
+    assert frame.filter(model="acme/b")["value"].item() == pytest.approx((0.2 + 0.4) / 2)
 
 
 def test_what_has_no_parameters_is_on_no_axis_of_sizes(tmp_path):
-    for model, size in (("mteb/baseline-bm25s", 0), ("acme/a", 22_000_000), ("acme/b", 33_000_000)):
+    for model, size in (("mteb/baseline-bm25s", 0), ("acme/a", 22e6), ("acme/b", 33e6), ("acme/c", 44e6)):
         add(model_folder(tmp_path, model, n_parameters=size), "PatenTEBTitle2Full", 0.4)
     frame = charts.scale(collect(tmp_path).data_sources["sample"].benchmark("PatenTEB"))
-    assert set(frame["model"]) == {"acme/a", "acme/b"}
+    assert set(frame["model"]) == {"acme/a", "acme/b", "acme/c"}
 
 
 def test_ranks_and_sizes_compare_shared_tasks_only(tmp_path):
-    for model, shared, alone in (("acme/a", 0.4, 0.9), ("acme/b", 0.5, None)):
-        folder = model_folder(tmp_path, model)
+    for model, shared, alone in (("acme/a", 0.4, 0.9), ("acme/b", 0.5, None), ("acme/c", 0.6, None)):
+        folder = model_folder(tmp_path, model, n_parameters=int(1e8 * shared))
         add(folder, "PatenTEBTitle2Full", shared)
         add(folder, "PatenTEBBloom", shared)
         if alone is not None:
@@ -81,10 +84,10 @@ def test_ranks_and_sizes_compare_shared_tasks_only(tmp_path):
     collected = collect(tmp_path)
     assert set(
         charts.ranks(collected.data_sources["sample"].benchmark("PatenTEB")).select("model", "value").rows()
-    ) == {("acme/a", 2.0), ("acme/b", 1.0)}
+    ) == {("acme/a", 3.0), ("acme/b", 2.0), ("acme/c", 1.0)}
     assert set(
         charts.scale(collected.data_sources["sample"].benchmark("PatenTEB")).select("model", "value").rows()
-    ) == {("acme/a", 0.4), ("acme/b", 0.5)}
+    ) == {("acme/a", 0.4), ("acme/b", 0.5), ("acme/c", 0.6)}
 
 
 def test_truncation_of_a_model_with_its_full_width(tmp_path):

@@ -46,10 +46,10 @@ def test_every_plot_that_there_is_data_for_and_no_other(world):
     assert set(drawn) == {
         *(
             f"sample-wipo-at-{kind}"
-            for kind in ("in-out", "sections", "jurisdictions", "recall", "scale", "distribution", "tasks")
+            for kind in ("in-out", "sections", "jurisdictions", "recall", "distribution", "tasks")
         ),
         *(f"sample-wipo-at-{kind}" for kind in ("query-sections",)),
-        *(f"sample-patenteb-{kind}" for kind in ("in-out", "ranks", "scale", "overlap", "profile", "groups", "tasks")),
+        *(f"sample-patenteb-{kind}" for kind in ("in-out", "ranks", "overlap", "profile", "groups", "tasks")),
         "sample-patenteb-distribution",
     }
     assert all("(sample)" in " ".join(plot.figure["title"]["text"]) for plot in drawn.values())

@@ -110,10 +110,30 @@ def test_differences_have_signs_and_colours_that_part_at_zero():
 
 
 def test_a_slice_of_few_queries_has_a_dagger_in_a_heatmap():
-    cells = [(model, group, 0.5, n) for model in ("a", "b") for group, n in {"CN": 400, "DE": 49}.items()]
-    figure = drawing.heatmap(table(*cells, columns="model group value n"), label="filing jurisdiction")
+    cells = [
+        ("a", "CN", 0.5, 400, False),
+        ("b", "CN", 0.4, 400, False),
+        *((model, "DE", 0.9, 49, True) for model in "ab"),
+    ]
+    figure = drawing.heatmap(table(*cells, columns="model group value n small"), label="filing jurisdiction")
     assert order(figure, "x") == ["CN\nn 400", "DE†\nn 49"]
     assert figure["encoding"]["x"]["title"] == "filing jurisdiction (†: too few queries)"
+    coloured = layer(figure, "rect", 1)
+    assert set(rows(coloured, "group")) == {("CN\nn 400",)}, "what has the dagger has no colour, and is on no scale"
+    assert coloured["encoding"]["color"]["scale"]["domain"] == [0.4, 0.5]
+    assert sorted(rows(figure, "text")) == [("0.400",), ("0.500",), ("0.900",), ("0.900",)]
+
+
+def test_each_measure_has_a_scale_of_colours():
+    cells = [("a", "x", 0.2, "nDCG@10"), ("b", "x", 0.1, "nDCG@10"), ("a", "y", 0.8, "F1"), ("b", "y", 0.7, "F1")]
+    figure = drawing.heatmap(table(*cells, columns="model group value measure"))
+    colours = [layer(panel, "rect", 1)["encoding"]["color"] for panel in figure["hconcat"]]
+    assert [(one["legend"]["title"], one["scale"]["domain"]) for one in colours] == [
+        ("nDCG@10", [0.1, 0.2]),
+        ("F1", [0.7, 0.8]),
+    ]
+    assert [order(panel, "x") for panel in figure["hconcat"]] == [["x"], ["y"]]
+    assert figure["resolve"] == {"scale": {"color": "independent"}}
 
 
 def test_every_model_has_its_distribution():

@@ -133,14 +133,19 @@ function bySlice(tab) {
     const columns = [{ title: kind === "task" ? "Model" : "Task" }, ...slices.map((slice) => ({ title: sliceTitle(slice), group: isNumber(count(slice)) ? `n ${count(slice)}` : null, numeric: true, marked: kind === "task" }))];
     const at = (row, slice) => (kind === "task" ? [slice, row, chosen] : [slice, chosen, row]);
     const members = kind === "task" ? tab.runs.map((_, place) => place) : measured;
-    const values = members.flatMap((row) => slices.map((slice) => tab.values[slice][at(row, slice)[1]][at(row, slice)[2]])).filter(isNumber);
-    const [low, high] = [Math.min(...values), Math.max(...values)];
-    const rows = members.map((row) => ({
+    const measureOf = (row) => tab.tasks[kind === "task" ? chosen : row].measure;
+    const isShaded = (cell) => isNumber(cell.value) && cell.ranked;
+    const made = members.map((row) => slices.map((slice) => scoreCell(tab, ...at(row, slice))));
+    const ends = new Map([...Map.groupBy(members, measureOf)].map(([measure, own]) => {
+      const values = own.flatMap((row) => made[members.indexOf(row)].filter(isShaded).map((cell) => cell.value));
+      return [measure, [Math.min(...values), Math.max(...values)]];
+    }));
+    const rows = members.map((row, number) => ({
       run: kind === "task" ? tab.runs[row] : undefined,
-      cells: [kind === "task" ? nameCell(runs[tab.runs[row]]) : { value: tab.tasks[row].short }, ...slices.map((slice) => {
-        const cell = scoreCell(tab, ...at(row, slice));
+      cells: [kind === "task" ? nameCell(runs[tab.runs[row]]) : { value: tab.tasks[row].short }, ...made[number].map((cell) => {
+        const [low, high] = ends.get(measureOf(row));
         const behind = (cell.behind ?? "") + (cell.tied && !cell.best ? "≈" : "");
-        return { ...cell, behind, above: "", shade: isNumber(cell.value) ? (cell.value - low) / (high - low || 1) : null };
+        return { ...cell, behind, above: "", shade: isShaded(cell) ? (cell.value - low) / (high - low || 1) : null };
       })],
     }));
     replace(holder, table({ columns, rows, name: `${tab.label}, by ${FAMILIES[state.family] ?? state.family}`, classes: "heat", key: "-slices" }).holder);
@@ -151,15 +156,15 @@ function bySlice(tab) {
     labelled("about", "Show", choice("show", about, firstTask, (value) => { state.about = value; paint(); })),
     families.size > 1 ? labelled("family", "By", choice("by", [...families.keys()].map((family) => [family, FAMILIES[family] ?? family]), [...families.keys()][0], (value) => { state.family = value; paint(); })) : null);
   paint();
-  return [make("p", { class: "soft" }, "Here the colour is the score. ≈: cannot be distinguished from the best model."), controls, holder];
+  return [make("p", { class: "soft" }, "Here the colour is the score, on one scale a measure; none has one with †. ≈: cannot be distinguished from the best model."), controls, holder];
 }
 
 function wordsOf(tab) {
   return new Set([...tab.tasks.flatMap((task) => [...task.short.split(/[^\w@]+/), task.measure, ...task.name.split(/(?=DWPI)|\W/).filter((part) => part.startsWith("DWPI"))]), ...Object.keys(tab.values).map(sliceTitle), ...tab.further.flatMap((spec) => spec.columns.map((column) => column.title.split(" ")[0].toUpperCase()))]);
 }
 
-function termsOf(words) {
-  const found = Object.entries(data.terms).filter(([term]) => words.has(term));
+function termsOf(tab, words) {
+  const found = Object.entries({ ...data.terms, ...tab.terms }).filter(([term]) => words.has(term));
   if (!found.length) return null;
   return make("dl", { class: "terms", "aria-label": "What the words mean" }, ...found.map(([term, meaning]) => make("div", {}, make("dt", {}, term), make("dd", {}, meaning))));
 }
@@ -172,7 +177,7 @@ function benchmark(tab) {
   return [
     make("p", {}, `${tab.about} `, tab.reference ? make("a", { href: tab.reference, rel: "noreferrer" }, "Paper") : null, make("span", { class: "soft" }, ` Licence of the data: ${tab.licence}.`)),
     scored,
-    termsOf(wordsOf(tab)),
+    termsOf(tab, wordsOf(tab)),
     ...notes(tab.notes),
     other ? folded("By slice", () => bySlice(tab), false, "slices") : null,
     box.node,

@@ -89,21 +89,23 @@ function legendOf(series, svg) {
   }));
 }
 
-function lines(spec, rows, width) {
+function lines(spec, all, width) {
   const height = 300;
+  const every = Map.groupBy(all, (row) => row[0]);
+  const most = (series) => Math.max(...every.get(series).map((row) => row[2]));
+  const ordered = [...every.keys()].sort((a, b) => most(b) - most(a)).slice(0, COLOURS);
+  const rows = all.filter((row) => ordered.includes(row[0]));
   const { x, y, parts } = frameOf(spec, width, height, rows.map((row) => row[1]), rows.map((row) => row[2]));
   const bySeries = Map.groupBy(rows, (row) => row[0]);
-  const ordered = [...bySeries.keys()].sort((a, b) => Math.max(...bySeries.get(b).map((row) => row[2])) - Math.max(...bySeries.get(a).map((row) => row[2])));
   const groups = ordered.map((series, place) => {
     const points = bySeries.get(series).toSorted((a, b) => a[1] - b[1]);
-    const colour = place < COLOURS ? `var(--c${place})` : "var(--faint)";
-    const path = draw("path", { d: points.map((row, at) => `${at ? "L" : "M"}${x.place(row[1]).toFixed(1)} ${y.place(row[2]).toFixed(1)}`).join(""), fill: "none", stroke: colour, "stroke-width": place < COLOURS ? 2 : 1.2 });
-    const dots = points.map((row) => known(draw("circle", { cx: x.place(row[1]).toFixed(1), cy: y.place(row[2]).toFixed(1), r: place < COLOURS ? 3.5 : 2.5, fill: colour }), titleOf(series), [[spec.x, brief(row[1])], [spec.y, fixed(row[2])]]));
+    const colour = `var(--c${place})`;
+    const path = draw("path", { d: points.map((row, at) => `${at ? "L" : "M"}${x.place(row[1]).toFixed(1)} ${y.place(row[2]).toFixed(1)}`).join(""), fill: "none", stroke: colour, "stroke-width": 2 });
+    const dots = points.map((row) => known(draw("circle", { cx: x.place(row[1]).toFixed(1), cy: y.place(row[2]).toFixed(1), r: 3.5, fill: colour }), titleOf(series), [[spec.x, brief(row[1])], [spec.y, fixed(row[2])]]));
     return draw("g", { class: "series", "data-series": place }, path, ...dots);
   });
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...parts, ...groups.reverse());
-  const more = ordered.length - COLOURS;
-  return [svg, legendOf(ordered.slice(0, COLOURS), svg), more > 0 ? make("p", { class: "soft" }, `The ${COLOURS} best are coloured; ${more} more in grey say their name under the pointer.`) : null];
+  return [svg, legendOf(ordered, svg), every.size > COLOURS ? make("p", { class: "soft" }, `The best ${COLOURS} of ${every.size}; the filter shows others.`) : null];
 }
 
 function points(spec, rows, width) {
@@ -201,8 +203,9 @@ function forest(spec, every, width) {
 function heat(spec, rows, width) {
   const series = [...new Set(rows.map((row) => row[0]))];
   const columns = [...new Set(rows.map((row) => row[1]))];
-  const cells = new Map(rows.map((row) => [`${series.indexOf(row[0])} ${columns.indexOf(row[1])}`, row[2]]));
-  const [low, high] = [Math.min(...rows.map((row) => row[2])), Math.max(...rows.map((row) => row[2]))];
+  const cells = new Map(rows.map((row) => [`${series.indexOf(row[0])} ${columns.indexOf(row[1])}`, row]));
+  const coloured = rows.filter((row) => !row[4]).map((row) => row[2]); // row[4]: on too little data
+  const [low, high] = [Math.min(...coloured), Math.max(...coloured)];
   const heads = columns.map((column) => cut(String(column), 130));
   const widest = Math.max(...heads.map((head) => wide(head)));
   const beyond = Math.max(0, ...heads.map((head, at) => wide(head) * Math.SQRT1_2 + FONT - CELL * (columns.length - at - 0.5)));
@@ -223,12 +226,13 @@ function heat(spec, rows, width) {
   series.forEach((one, row) => {
     parts.push(text(left - 6, top + row * step + 15, cut(nameOf(one), left - 10), { "text-anchor": "end" }));
     columns.forEach((column, at) => {
-      const value = cells.get(`${row} ${at}`);
-      const share = value === undefined ? 0 : (value - low) / (high - low || 1);
+      const [, , value, , small] = cells.get(`${row} ${at}`) ?? [];
+      const plain = value === undefined || small;
+      const share = plain ? 0 : (value - low) / (high - low || 1);
       const strength = spec.lower ? 1 - share : share;
-      const box = draw("rect", { x: left + size * at + 1, y: top + row * step + 1, width: size - 2, height: step - 2, rx: 3, class: "heat", style: `--shade:${value === undefined ? 0 : Math.round(6 + 52 * strength)}%` });
+      const box = draw("rect", { x: left + size * at + 1, y: top + row * step + 1, width: size - 2, height: step - 2, rx: 3, class: "heat", style: `--shade:${plain ? 0 : Math.round(6 + 52 * strength)}%` });
       parts.push(value === undefined ? box : known(box, titleOf(one), [[String(column), fixed(value, digits + 1)]]));
-      parts.push(text(left + size * (at + 0.5), top + row * step + 15, value === undefined ? DASH : fixed(value, digits), { "text-anchor": "middle" }));
+      parts.push(text(left + size * (at + 0.5), top + row * step + 15, value === undefined ? DASH : `${fixed(value, digits)}${small ? "†" : ""}`, { "text-anchor": "middle" }));
     });
   });
   return [draw("svg", { viewBox: `0 0 ${across} ${height}`, width: across, height }, ...parts)];
@@ -248,7 +252,7 @@ document.addEventListener("toggle", reachAll, true);
 function chart(spec) {
   const state = { facet: null };
   const holder = make("div", { class: "canvas", role: "group", "aria-label": spec.title });
-  const caption = make("figcaption", {}, spec.title);
+  const caption = make("figcaption", {});
   const facets = spec.facet ? [...new Set(spec.rows.map((row) => row[3]))] : [];
   const control = facets.length > 1 ? make("label", { class: "facet" }, `${spec.facet === "what" ? "Cost" : spec.facet[0].toUpperCase() + spec.facet.slice(1)} `, choice(`of ${spec.title}`, facets.map((facet, at) => [String(at), nameOf(facet)]), "0", (value) => { state.facet = facets[Number(value)]; paint(); })) : null;
   state.facet = facets[Number(kept(`of ${spec.title}`, "0"))] ?? facets[0] ?? null;
@@ -256,6 +260,8 @@ function chart(spec) {
   function paint() {
     const shown = spec.rows.filter((row) => shownIn(row[0]) && (!facets.length || row[3] === state.facet));
     const room = Math.max(280, holder.clientWidth || 560);
+    const finding = spec.findings?.[facets.length ? String(state.facet) : ""];
+    caption.replaceChildren(...(finding ? [finding, make("small", {}, spec.title)] : [spec.title]));
     const facetValue = spec.facet === "what" ? String(state.facet) : undefined;
     const named = facetValue ? { ...spec, x: facetValue, facetValue } : spec;
     const content = shown.length ? KINDS[spec.kind](named, shown, room).filter(Boolean) : [make("p", { class: "missing" }, "No model fits the filter.")];

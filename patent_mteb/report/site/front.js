@@ -54,24 +54,26 @@ const meanColumn = (mean, more = {}) => (
 const several = (values) => values.filter(isNumber).length > 1;
 const UNTESTED = "◦";
 
-/** The table to decide with: a row a job, from the cells of the report's table of jobs by their keys. */
-function decision(tab) {
+/** What is said of a job: a title, and the content from the cells of the report's table of jobs by their keys. */
+function columnsOfJobs(tab) {
   const several = tab.runs.length > 1;
-  const columns = [
-    ["Job", jobCell], ...(several ? [["Best models", (cell) => [said("best", cell)]]] : []), ["Score of the best", scoreCellOf],
+  return [
+    ["Job", jobCell], ...(several ? [["Best models", (cell) => [said("best", cell)]]] : []), [several ? "Score of the best" : "Score", scoreCellOf],
     [tab.jobs.gap, gapCell], ["A million patents cost", costCell], ...(several ? [["The cheapest of the best", (cell) => [said("cheapest", cell)]]] : []),
   ];
-  if (!several) columns[1][0] = "Score";
-  const rows = tab.jobs.rows.map((row, number) => {
-    const cell = Object.fromEntries(tab.jobs.keys.map((key, at) => [key, { ...read(row[at]), ends: tab.jobs.ends[number][key] }]));
-    return make("tr", {}, ...columns.map(([title, content], at) => make(at ? "td" : "th", { scope: at ? null : "row", "data-title": title }, ...content(cell, tab))));
-  });
+}
+const cellsOfJob = (tab, number) => Object.fromEntries(tab.jobs.keys.map((key, at) => [key, { ...read(tab.jobs.rows[number][at]), ends: tab.jobs.ends[number][key] }]));
+
+/** The table to decide with: a row a job. */
+function decision(tab) {
+  const columns = columnsOfJobs(tab);
+  const rows = tab.jobs.rows.map((_, number) => make("tr", {}, ...columns.map(([title, content], at) => make(at ? "td" : "th", { scope: at ? null : "row", "data-title": title }, ...content(cellsOfJob(tab, number), tab)))));
   const head = make("tr", {}, ...columns.map(([title]) => make("th", { scope: "col" }, title)));
   return [
     make("h3", { class: "lead" }, tab.jobs.title),
     make("table", { class: `jobs over${columns.length}`, "aria-label": tab.jobs.title }, make("thead", {}, head), make("tbody", {}, ...rows)),
     ...notes(tab.jobs.notes.filter((note) => note.startsWith("To compare"))),
-    termsOf(new Set(tab.jobs.rows.flatMap((row) => read(row[tab.jobs.keys.indexOf("task")]).value.match(/TAC|TA|Claim1|DWPI/g) ?? []))),
+    termsOf(tab, new Set(tab.jobs.rows.flatMap((row) => read(row[tab.jobs.keys.indexOf("task")]).value.match(/TAC|TA|Claim1|DWPI/g) ?? []))),
     folded("How to read this table", () => notes(tab.jobs.notes.filter((note) => !note.startsWith("To compare"))), false, "how"),
   ];
 }
@@ -102,14 +104,15 @@ function sureNumber(key, cell, text) {
 }
 
 function scoreCellOf(cell) {
-  return [...sureNumber("score", cell, fixed), " ", small("of ", said("models", cell), cell.models.value > 1 ? " models" : " model")];
+  const searches = isNumber(cell.queries.value) ? [", ", said("queries", cell), " searches"] : [];
+  return [...sureNumber("score", cell, fixed), " ", small("of ", said("models", cell), cell.models.value > 1 ? " models" : " model", ...searches)];
 }
 
 function gapCell(cell) {
   if (!isNumber(cell.gap.value)) return [make("span", { class: "soft" }, cell.gap_of.text)];
   const of = cell.gap_of.value === cell.best.value.split("; ")[0] ? "" : `${cell.gap_of.text} `;
   const against = cell.against.value ? `against ${cell.against.text}: ` : "";
-  const counts = [`${against}${of}helps `, said("helped", cell), " searches, hurts ", said("hurt", cell), " (", said("queries", cell), " in all)"];
+  const counts = [`${against}${of}helps `, said("helped", cell), " searches, hurts ", said("hurt", cell)];
   return [...sureNumber("gap", cell, (value) => `${value > 0 ? "+" : ""}${fixed(value)}`), " ", small(...counts)];
 }
 
@@ -119,27 +122,29 @@ function costCell(cell) {
   const size = isNumber(cell.gigabytes.value) ? [said("gigabytes", cell), " GB"] : ["size not measured"];
   return [...(hours.length ? time : [make("span", { class: "soft" }, "time not measured")]), " ", small(...size)];
 }
-/** Say which of two models is better in a job; a link keeps the choice. */
+/** Say which of two models is better in a job, and on a phone what else is known of the job; a link keeps the choice. */
 function pairBox(tab) {
-  if (!tab.pairs.length) return null;
+  if (tab.runs.length < 2) return null;
   const state = { job: Number(kept("job", "0")) in tab.pairs ? Number(kept("job", "0")) : 0 };
-  const [said, controls] = [make("p", { class: "said", role: "status" }), make("div", { class: "controls" })];
+  const [said, controls, card] = [make("p", { class: "said", role: "status" }), make("div", { class: "controls" }), make("dl", { class: "card" })];
   const of = (first, second) => tab.pairs[state.job].said.find(([one, other]) => (one === first && other === second) || (one === second && other === first));
 
   function paint() {
     const { said: pairs, start, names } = tab.pairs[state.job];
     const numbers = [...new Set(pairs.flatMap(([one, other]) => [one, other]))];
     const models = numbers.map((number) => [String(number), names[number]]);
-    const two = ["a", "b"].map((key, at) => Number(choice(key, models, String(start[at]), paint).value));
-    said.textContent = two[0] === two[1] ? "Choose two different models." : of(...two)[2];
+    const two = pairs.length ? ["a", "b"].map((key, at) => Number(choice(key, models, String(start[at]), paint).value)) : [];
+    said.textContent = !two.length ? "Not compared: no two models have scores of the same searches." : two[0] === two[1] ? "Choose two different models." : of(...two)[2];
     controls.replaceChildren(...[
-      tab.pairs.length > 1 ? labelled("pair-job", "Job", choice("job", tab.pairs.map((pair, at) => [String(at), pair.title]), "0", (value) => { state.job = Number(value); keep("a", ""); keep("b", ""); paint(); })) : null,
-      labelled("pair-a", "A", choice("a", models, String(start[0]), paint)),
-      labelled("pair-b", "or B", choice("b", models, String(start[1]), paint)),
+      tab.pairs.length > 1 ? labelled("pair-job", "Job", choice("job", tab.pairs.map((pair, at) => [String(at), pair.title]), "0", (value) => { state.job = Number(value); keep("a", ""); keep("b", ""); paint(); }), true) : null,
+      two.length ? labelled("pair-a", "A", choice("a", models, String(start[0]), paint)) : null,
+      two.length ? labelled("pair-b", "or B", choice("b", models, String(start[1]), paint)) : null,
     ].filter(Boolean));
+    const cell = cellsOfJob(tab, state.job);
+    card.replaceChildren(...columnsOfJobs(tab).slice(1).flatMap(([title, content]) => [make("dt", {}, title), make("dd", {}, ...content(cell, tab))]));
   }
   paint();
-  return make("section", { class: "pair", "aria-label": "A or B" }, make("h3", { class: "lead" }, "A or B"), said, controls);
+  return make("section", { class: "pair", "aria-label": "A or B" }, make("h3", { class: "lead" }, "A or B"), said, controls, card);
 }
 
 function forestOf(tab, head) {
