@@ -21,6 +21,7 @@ from patent_mteb.errors import DataError, PatentMTEBError
 if TYPE_CHECKING:
     from patent_mteb.experiments.inspection import Inspection, Plan
     from patent_mteb.patents.collection import Collection
+    from patent_mteb.report.collect import Collected
 
 _SMALL = ("sentence-transformers/all-MiniLM-L6-v2", "minishlab/potion-base-8M", "intfloat/e5-small-v2")
 """Encoders that need no GPU; the first that the hub's cache holds is the default."""
@@ -85,6 +86,9 @@ def trial(
     from patent_mteb.readers.records_directory import read_accounts
     from patent_mteb.readers.remote import local_files, without_secrets
     from patent_mteb.recipes import dataset
+    from patent_mteb.report.collect import collect
+    from patent_mteb.report.comparison import compare
+    from patent_mteb.report.series import without_organisation
 
     if session.level < 3:  # the lines below say enough
         logging.getLogger("patent_mteb").setLevel(logging.WARNING)
@@ -116,16 +120,14 @@ def trial(
         status |= steps.run("run", "-t", name_of_task, *options)
     common.say("4 of 4: write the page")
     steps.run("report", results, "--html", page, "--data", data)
-    scores = _show_scores(results, data, name_of_task, measured)
+    with common.set_environment({"PATENT_MTEB_DATA": data}):
+        collected = collect(results)
+    scores = _show_scores(collected, data, name_of_task, measured)
     if len(scores) > 1:
-        from patent_mteb.report.comparison import compare
-        from patent_mteb.report.series import without_organisation
-
-        with common.set_environment({"PATENT_MTEB_DATA": data}):
-            try:
-                common.say(compare(results, *(row["run"] for row in scores[:2]), task=scores[0]["task"]))
-            except PatentMTEBError as error:  # such as scores by query that were not written
-                common.warn(f"not compared: {error}")
+        try:
+            common.say(compare(collected, *(row["run"] for row in scores[:2]), task=scores[0]["task"]))
+        except PatentMTEBError as error:  # such as scores by query that were not written
+            common.warn(f"not compared: {error}")
         names = (without_organisation(row["model"]) for row in scores[:2])
         steps.run("compare", *names, "--results", results, "--data", data, done=True)
     common.say(f"page: {(page / 'index.html').resolve()} (open it in a browser)")
@@ -281,17 +283,16 @@ def small_model(given: str | None) -> list[tuple[str, str]]:
     return []
 
 
-def _show_scores(results: Path, data: Path, task: str, said: _Measured) -> list[dict[str, Any]]:
+def _show_scores(collected: Collected, data: Path, task: str, said: _Measured) -> list[dict[str, Any]]:
     """Print the scores of all models on the present state of the task and what they mean, and return them."""
     from patent_mteb.metrics.significance import explained
-    from patent_mteb.report.collect import collect
     from patent_mteb.report.series import names_in_text
     from patent_mteb.report.words import measure_title
     from patent_mteb.tasks.selection import task_named
 
     with common.set_environment({"PATENT_MTEB_DATA": data}):
         present = task_named(task).metadata.name
-    views = [view for source in collect(results).data_sources.values() for view in source.benchmarks]
+    views = [view for source in collected.data_sources.values() for view in source.benchmarks]
     found = [(view, one) for view in views for one in view.tasks if one.name == present]
     if not found:
         return []

@@ -26,6 +26,7 @@ _NAMED = 3
 def answers(source: DataSourceView, jobs: Sequence[Job], overall: Table) -> RenderableType:
     """Return the answers of a data source; ``overall`` is its table over all benchmarks."""
     from rich.console import Group
+    from rich.padding import Padding
     from rich.text import Text
 
     names = {run: visible(name) for run, name in names_in_text(source.results).items()}
@@ -38,7 +39,7 @@ def answers(source: DataSourceView, jobs: Sequence[Job], overall: Table) -> Rend
         shown.append(
             title.append(visible(f" ({job.view.name}, {measure_title(job.measure)}{queries})"), "dim not bold")
         )
-        shown += [Text(f"  {line}") for line in _lines(job, names, whole=not number)]
+        shown += [Padding(Text(line), (0, 0, 0, 2)) for line in _lines(job, names, whole=not number)]
     shown.append(_models(source, overall, names))
     shown += [Text(note, "dim") for note in _notes(jobs, overall, names)]
     return Group(*shown, Text(""))
@@ -54,6 +55,8 @@ def _lines(job: Job, names: Mapping[str, str], *, whole: bool) -> Iterator[str]:
         others = [*others[: _NAMED - 1], f"{len(others) - _NAMED + 1} more"]
     if job.best or len(job.scores) == 1:
         tied = f"; not distinguishable: {', '.join(others)}" if others else ""
+        cheapest, by = job.cheapest
+        tied += f"; cheapest of these: {names[cheapest]} (by {by})" if others and cheapest else ""
         yield f"best: {names[first]} {value}{tied}" if job.best else f"{names[first]} {value}"
     else:
         yield f"highest: {names[first]} {value}, {'too few searches' if cell.small else 'not compared'}"

@@ -235,12 +235,12 @@ class ComparedModels:
 
 
 def compare(
-    results: Path | str, *models: str, task: str = "", part: str = "", test: str = "bootstrap"
+    results: Path | str | Collected, *models: str, task: str = "", part: str = "", test: str = "bootstrap"
 ) -> ComparedModels:
     """Compare models on the same queries of a task.
 
     Args:
-        results: results folder of ``patent-mteb run``.
+        results: results folder of ``patent-mteb run``, or what :func:`.collect` read of it.
         models: two or more models with results there: names, or parts of names; all models if none is named.
         task: name of a task; by default the one for finding prior art, or the first headline.
         part: slice of its judgements, such as ``in`` or ``out``; by default all.
@@ -254,9 +254,11 @@ def compare(
         >>> print(patent_mteb.compare("results", "bm25-dapfam", "mteb/baseline-random-encoder"))
         BM25 is better than baseline-random-encoder: nDCG@10 0.29 against 0.01, difference 0.28 [...
     """
-    collected = collect(Path(results))
+    collected = results if isinstance(results, Collected) else collect(Path(results))
     if collected.results.is_empty():
-        raise ReportError(f"there are no results in {results}. Remedy: name the folder of --out of 'patent-mteb run'")
+        raise ReportError(
+            f"there are no results in {collected.folder}. Remedy: name the folder of --out of 'patent-mteb run'"
+        )
     runs = [find_run(collected, name) for name in models] or list(collected.runs)
     if len(set(runs)) < 2:
         raise ReportError("a comparison needs two models. Remedy: name two of: " + "; ".join(collected.runs))

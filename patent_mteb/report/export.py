@@ -40,7 +40,7 @@ from patent_mteb.report.cells import Cell, Column, Table, number_columns, slug, 
 from patent_mteb.report.collect import Collected, ReportError, collect
 from patent_mteb.report.folders import NAMES, SETTINGS, board_names, check_meta, parse, run_settings
 from patent_mteb.report.rendering import as_markdown
-from patent_mteb.report.tables import ranking
+from patent_mteb.report.tables import SHARED, ranking, shared_tasks
 from patent_mteb.report.words import measure_title, visible
 from patent_mteb.search.stored import STORED
 from patent_mteb.tasks import catalogue
@@ -475,9 +475,24 @@ def _board(
     is_total: bool = False,
 ) -> str:
     scores = [(entry.label, entry.scores) for entry in known]
+    small = {one.label: {task for task, row in one.rows.items() if row["small"]} for one in known}
+    if is_total:
+        shared, basis = {one.facts.headline for one in catalogue.benchmarks()}, "headlines"
+    else:
+        shared, basis = shared_tasks(dict(scores), small, benchmark.facts.headline), SHARED
     notes = ("A dash is a mean over tasks of which one or more were not measured.", *more)
-    board = ranking(benchmark, scores, name=slug(title), title=title, further=further, notes=notes).marked()
-    return "\n".join([as_markdown(board), *([] if is_total else _with_intervals(benchmark, known))])
+    board = ranking(
+        benchmark,
+        scores,
+        small,
+        name=slug(title),
+        title=title,
+        further=further,
+        shared=shared,
+        basis=basis,
+        notes=notes,
+    )
+    return "\n".join([as_markdown(board.marked()), *([] if is_total else _with_intervals(benchmark, known))])
 
 
 def _with_intervals(benchmark: PatentBenchmark, known: Sequence[Entry]) -> Iterator[str]:

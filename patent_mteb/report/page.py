@@ -82,16 +82,6 @@ def texts_of(view: BenchmarkView, task: MeasuredTask, *, read_all: bool = False)
 
 
 _ABOUT = "The headline of a benchmark is the score of the task that represents its retrieval."
-_COMMON = "A mean of common tasks is over the tasks that all models of this table have."
-
-
-def common_mean(results: pl.DataFrame) -> tuple[int, dict[str, float]]:
-    """Count the tasks that all runs have, without too small ones; return mean main scores over them by run."""
-    small = set(results.filter(pl.col("small") != "")["plain"])
-    runs = results["run"].n_unique()
-    shared = results.filter(~pl.col("plain").is_in(list(small)) & (pl.col("run").n_unique().over("plain") == runs))
-    means = shared.group_by("run", maintain_order=True).agg(pl.col("value").mean())
-    return shared["plain"].n_unique(), dict(means.iter_rows())
 
 
 def front(
@@ -99,18 +89,16 @@ def front(
 ) -> dict[str, Any]:
     runs = [str(row[0].value) for row in overall.rows]
     heads = [(view, view.headline or view.tasks[0]) for view in source.benchmarks]
-    common = _common(source, runs) if any(row[1].value is None for row in overall.rows) else []
     coverage = []
     for view in source.benchmarks:
         counts = [len(view.main_scores.get(run, ())) for run in runs]
         coverage.append({"title": view.name, "of": len(view.benchmark.task_classes), "counts": counts})
     return {
-        "notes": [_ABOUT, *([_COMMON] if common else [])],
+        "notes": [_ABOUT],
         "runs": [numbers[run] for run in runs],
         "headlines": [_headline(view, task, statistics, runs) for view, task in heads],
         "tasks": [row[-1].value for row in overall.rows],
         "coverage": coverage,
-        "common": common,
         "means": means_of(overall),
         "jobs": _jobs(jobs),
     }
@@ -197,20 +185,6 @@ def _ends(score: Score | None) -> tuple[float, float] | None:
     if score is None or not (math.isfinite(score.low) and math.isfinite(score.high)):
         return None
     return round(score.low, 5), round(score.high, 5)
-
-
-def _common(source: DataSourceView, runs: Sequence[str]) -> list[dict[str, Any]]:
-    """Means over the tasks that all runs have, and over retrieval alone if these are fewer tasks."""
-    count, means = common_mean(source.results)
-    retrieval, means_of_retrieval = common_mean(source.results.filter(pl.col("kind") == "Retrieval"))
-    found = [(count, "tasks", means)]
-    if retrieval != count:
-        found.append((retrieval, "retrieval tasks", means_of_retrieval))
-    return [
-        {"title": f"Mean of {number} common {kind}", "values": [values.get(run) for run in runs]}
-        for number, kind, values in found
-        if number > 1
-    ]
 
 
 _NOT_MEANS = {"headline", "headline_in", "headline_out", "headline_gap_percent"}

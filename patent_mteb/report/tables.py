@@ -320,7 +320,8 @@ def ranking(
     name: str,
     title: str,
     further: Sequence[PatentBenchmark] = (),
-    headlines: Collection[str] = (),
+    shared: Collection[str] = (),
+    basis: str = "headlines",
     banner: str = "",
     notes: Sequence[str] = (),
 ) -> Table:
@@ -331,7 +332,7 @@ def ranking(
         copies = sum(known == label or known.startswith(f"{label} #") for known in by_label)
         name_of_row = f"{label} #{copies + 1}" if copies else label
         by_label[name_of_row] = {task: value for task, value in measured.items() if task in tasks}
-    ranked = rank_runs(benchmark, by_label, small, pairs, limits, headlines)
+    ranked = rank_runs(benchmark, by_label, small, pairs, limits, shared, basis)
     rows: list[tuple[Cell, ...]] = []
     for label in _order(ranked, by_label):
         own, excluded = by_label[label], small.get(label, ())
@@ -428,7 +429,7 @@ def _overall(source: DataSourceView, statistics: Statistics) -> Table:
         name=slug(source.data_source.name, "overall"),
         title=source.data_source.titled("All benchmarks"),
         further=[view.benchmark for view in source.benchmarks if view.name not in total.groups],
-        headlines={view.headline.plain for view in source.benchmarks if view.headline},
+        shared={view.headline.plain for view in source.benchmarks if view.headline},
         banner=source.data_source.banner,
         notes=(f"{note} {_ABSENT_NOTE}",),
     )
@@ -510,7 +511,8 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
     size = len(benchmark.task_classes)
     whole = tuple(summary(benchmark, {}))
     known = _pairs_of(view, statistics), _limits_of(view, statistics)
-    ranked = rank_runs(benchmark, view.main_scores, view.small, *known, _common_tasks(view), "shared tasks")
+    shared = shared_tasks(view.main_scores, view.small, view.headline.plain if view.headline else "")
+    ranked = rank_runs(benchmark, view.main_scores, view.small, *known, shared, SHARED)
     rows: list[tuple[Cell, ...]] = []
     for run in _order(ranked, view.main_scores):
         scores, excluded = view.main_scores[run], view.small.get(run, frozenset())
@@ -540,11 +542,15 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
     return view.table("", "", columns, rows, notes=tuple(notes))
 
 
-def _common_tasks(view: BenchmarkView) -> set[str]:
+SHARED = "shared tasks"
+
+
+def shared_tasks(
+    scores: Mapping[str, Mapping[str, float]], small: Mapping[str, Collection[str]], headline: str
+) -> set[str]:
     """Return the tasks that all runs with the headline have, with enough data."""
-    head = view.headline.plain if view.headline else ""
-    usable = {run: scores.keys() - view.small.get(run, frozenset()) for run, scores in view.main_scores.items()}
-    having = [own for own in usable.values() if head in own]
+    usable = [own.keys() - set(small.get(run, ())) for run, own in scores.items()]
+    having = [own for own in usable if headline in own]
     return set.intersection(*map(set, having)) if having else set()
 
 

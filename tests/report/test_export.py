@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from report_folders import HEADLINE, add, attest, commit, model_folder
+from report_folders import HEADLINE, add, attest, built_tables, commit, model_folder
 from small_bases import write_static
 
 from patent_mteb.errors import DataError
@@ -44,9 +44,9 @@ def complete(root, model=MINILM, revision=REVISION, base=0.5):
     return folder, tasks
 
 
-def listed(folder, task, value, **more):
+def listed(folder, task, value, n=60, **more):
     """A result with per-query scores, as a board asks for."""
-    return add(folder, task, queries=np.full(4, value), **{"kind": "real", **more})
+    return add(folder, task, queries=np.full(n, value), **{"kind": "real", **more})
 
 
 def test_model_card_has_a_model_index_that_the_hub_reads(tmp_path):
@@ -106,8 +106,26 @@ def test_a_board_grows_model_by_model(tmp_path):
             "1 of 15 |",
         ),  # a part is not a mean over the whole
     ]
-    assert [line.split(" | ")[3] for line in overall.splitlines() if "@" in line] == ["–", "–"]
+    assert "| Overall |" not in overall, "no model has it"
     assert collect(out).results.height == 17, "it is a results folder"
+
+
+def test_a_board_ranks_as_the_page_does(tmp_path):
+    """Complete models and one with the headline alone are ranked by that headline."""
+    mixed = "PatenTEBRetrievalMIXED"
+    for model, revision, base in ((MINILM, REVISION, 0.5), ("intfloat/multilingual-e5-large", "abc", 0.2)):
+        complete(tmp_path / "in", model, revision, base)
+    listed(model_folder(tmp_path / "in", "datalyes/patembed-base", "abc"), mixed, 0.9)
+    prepare(tmp_path / "in", tmp_path / "out", upstream=False)
+    boards = (tmp_path / "out" / "leaderboard.md").read_text().split("## ")
+    built = built_tables(tmp_path / "in")
+    for board, table in ((boards[1], built["real-overall"]), (boards[2], built["real-patenteb"])):
+        lines = (re.sub(r"\*|</?u>", "", line) for line in board.splitlines())
+        rows = [line.split(" | ")[:3] for line in lines if " @" in line]
+        shown = [(re.search(r"[\w/.-]+", label)[0], int(rank), float(score)) for label, rank, score in rows]
+        wanted = [(cells[0].value, cells[1].value, round(cells[2].value, 4)) for cells in table.rows]
+        assert shown == wanted
+        assert [run for run, *_ in shown] == ["datalyes/patembed-base", MINILM, "intfloat/multilingual-e5-large"]
 
 
 def refusals(tmp_path, expected=0):
@@ -281,9 +299,9 @@ def refusals_only(tmp_path):
     return [refusal.reason for refusal in prepare(tmp_path / "in", tmp_path / "elsewhere").refused]
 
 
-def own_result(folder, value, content):
+def own_result(folder, value, content, n=4):
     """A result on own data with a name, as a task of these files it."""
-    path = listed(folder, HEADLINE, value, kind="local", revision=f"local-{content}")
+    path = listed(folder, HEADLINE, value, n=n, kind="local", revision=f"local-{content}")
     whose = {"name": "Acme", "version": "1", "owner": "", "licence": "", "benchmark": "WIPO-AT", "task": HEADLINE}
     text = path.read_text().replace(HEADLINE, "AcmeCitationRetrieval")
     result = json.loads(text)
@@ -307,7 +325,7 @@ def test_a_board_lists_local_checkpoints_under_the_name_that_the_user_gives(tmp_
     write_static(checkpoint)
     content = content_revision(checkpoint)
     for revision, value in ((content, 0.5), ("0" * 16, 0.4)):
-        own_result(model_folder(tmp_path / "in", "local/ours", revision), value, "a" * 12)
+        own_result(model_folder(tmp_path / "in", "local/ours", revision), value, "a" * 12, n=60)
 
     def prepared(**names):
         return prepare(tmp_path / "in", tmp_path / "out", upstream=False, names=names)
@@ -341,6 +359,7 @@ def test_a_board_lists_a_vendor_under_the_name_that_the_user_gives(tmp_path):
         assert f"| {label} (stored ranking) @{digest[:12]}" in board and "0.5000" in board
         assert not check_board(tmp_path / label).problems
         assert "## Patent embedding leaderboard" not in board, "a table without rows"
+        assert board.startswith("## Acme") and " – |" not in board, "no empty line first, no column of dashes"
         (line,) = (one for one in board.split("### AcmeCitationRetrieval")[1].splitlines() if label in one)
         row = line.strip("| ").split(" | ")
         (queries,) = (tmp_path / label).rglob("*.queries.parquet")

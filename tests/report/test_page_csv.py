@@ -63,16 +63,6 @@ class Files:
         found = self.state.get((task, part, run), "")
         return found if found == "tied" or (found == "not compared" and several and part != "gap") else ""
 
-    def common_mean(self, world, kind, run):
-        """Over the tasks that all runs of a data source have, and none on too few queries."""
-        rows = [row for row in self.tables["results"] if row["data_source"] == world and row["kind"] in kind]
-        tasks = {row["plain"]: {} for row in rows}
-        for row in rows:
-            tasks[row["plain"]][row["run"]] = row
-        complete = [found for found in tasks.values() if len(found) == len(self.runs)]
-        shared = [found for found in complete if not any(one["small"] for one in found.values())]
-        return str(sum(float(found[run]["value"]) for found in shared) / len(shared))
-
     def wanted(self, tab, seen, head, run):
         """The value of a run in a column of a front page or of a benchmark's tab, and how it is to be marked.
 
@@ -83,9 +73,6 @@ class Files:
         summary = next(row for row in self.tables[tab["id"]] if row["model"] == run)
         if head["task"]:
             return self.score(head["task"], part, run), self.compared(head["task"], part, run)
-        if common := re.fullmatch(r"Mean of \d+ common (tasks|retrieval tasks)", title):
-            kinds = {row["kind"] for row in self.tables["results"]} if common[1] == "tasks" else {"Retrieval"}
-            return self.common_mean(tab["data_source"], kinds, run), ""
         if title in means:
             return summary[means[title]], ""
         if title == "Tasks":
@@ -103,6 +90,8 @@ def of_jobs(files, observed):
             wanted = row[key]
             if key in ("helped", "hurt"):
                 wanted = f"{100 * int(wanted) / int(row['queries']):.0f} of 100"
+            elif key == "queries" and wanted:
+                wanted = f"{int(wanted):,}"
             elif key == "measure":
                 wanted = measure_title(wanted)
             elif key == "best" and wanted:

@@ -156,10 +156,10 @@ const LEADS = ["overall", "score", "rank"];
 /** Models below which a rank says little. */
 const RANKED = 4;
 
-/** The means before the headlines (overall, score, rank), and those after them (of common tasks, of each benchmark). */
+/** The means before the headlines (overall, score, rank), and those after them (of each benchmark). */
 function meansOf(tab) {
   const leads = LEADS.flatMap((key) => tab.means.filter((mean) => mean.key === key));
-  return [leads, [...tab.common, ...tab.means.filter((mean) => !LEADS.includes(mean.key))]];
+  return [leads, tab.means.filter((mean) => !LEADS.includes(mean.key))];
 }
 
 /** Whether a mean is folded at first: the score of the only headline, a rank among few models, and what no model has. */
@@ -195,7 +195,7 @@ function front(tab) {
       { title: "Model" }, ...first.map((mean) => meanColumn(mean, { hidden: isFolded(tab, mean) })),
       { title: "Tasks", numeric: true, hint: "How many of the tasks were run." },
       ...tab.headlines.map((head) => ({ title: head.title, group: head.measure, numeric: true, marked: true, hint: `${head.task} (${head.measure})` })),
-      ...rest.map((mean) => meanColumn(mean, { group: mean.key ? "mean" : null, hidden: true })),
+      ...rest.map((mean) => meanColumn(mean, { group: "mean", hidden: true })),
       ...factColumns(["parameters", "trained"]),
     ];
     replace(holder, table({ columns, rows: tab.runs.map((_, place) => rowOf(place)), name: tab.label }).holder);
