@@ -2,6 +2,7 @@
 
     python docs/outputs.py                     # all pages
     python docs/outputs.py journey-model       # one
+    python docs/outputs.py notebook            # examples/compare.ipynb
     python docs/outputs.py example             # docs/example, the page of three models, and its picture
 
 A ``console`` block holds a command after "$ " and what it prints. The commands of a page run one after the other in a
@@ -11,8 +12,10 @@ of generate.py returns. tests/test_outputs.py compares both, without what varies
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.resources
+import json
 import os
 import re
 import shutil
@@ -23,6 +26,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 HERE = Path(__file__).parent
+NOTEBOOK = HERE.parent / "examples" / "compare.ipynb"
 CONSOLE = re.compile(r"^```console\n\$ (?P<command>.+)\n(?P<output>(?:(?!```).*\n)*)^```$", re.M)
 MADE = re.compile(r"^<!-- made: (?P<name>\w+) -->\n(?P<output>.*?)^<!-- end -->$", re.M | re.S)
 _VARIES = re.compile(
@@ -116,8 +120,27 @@ def example() -> None:
     subprocess.run([browser, *options, page], check=True)
 
 
+def notebook() -> str:
+    """The notebook with what its cells return now, run in order in an empty folder."""
+    document = json.loads(NOTEBOOK.read_text("utf-8"))
+    known: dict[str, object] = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for number, cell in enumerate((one for one in document["cells"] if one["cell_type"] == "code"), start=1):
+            *steps, last = ast.parse("".join(cell["source"])).body
+            is_shown = isinstance(last, ast.Expr) and not isinstance(last.value, ast.Constant)
+            exec(compile(ast.Module([*steps, *([] if is_shown else [last])], []), "cell", "exec"), known)
+            shown = eval(compile(ast.Expression(last.value), "cell", "eval"), known) if is_shown else None
+            data = {"text/plain": repr(shown).splitlines(keepends=True)}
+            result = {"data": data, "execution_count": number, "metadata": {}, "output_type": "execute_result"}
+            cell.update(execution_count=number, outputs=[] if shown is None else [result])
+    return f"{json.dumps(document, indent=1, ensure_ascii=False)}\n"
+
+
 def main(names: list[str]) -> None:
-    for name in names or sorted({*pages(CONSOLE), *pages(MADE)}):
+    for name in names or [*sorted({*pages(CONSOLE), *pages(MADE)}), "notebook"]:
+        if name == "notebook":
+            NOTEBOOK.write_text(notebook(), "utf-8")
+            continue
         if name == "example":
             example()
             continue

@@ -62,7 +62,7 @@ def numbers(text):
 
 
 def test_every_example_is_run_here():
-    tested = {"quickstart", "own_patents", "compare_models", "hybrid_sweep", "passages", "add_a_benchmark"}
+    tested = {"quickstart", "own_patents", "hybrid_sweep", "passages", "add_a_benchmark"}
     tested |= {"static_model", "publish_sample", "excel_list"}
     elsewhere = {"real_patents", "train"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested | elsewhere
@@ -115,18 +115,6 @@ def test_own_patents_from_files(example, tmp_path):
     example("own_patents", "patents.parquet", "citations.jsonl", "out", *options)
     (result,) = (tmp_path / "out").rglob("DataCitationRetrieval.local-*[0-9a-f].json")
     assert '"local-' in result.read_text()
-
-
-@pytest.mark.slow
-def test_compare_models(example, words):
-    names = ["mteb/baseline-bm25s", "patent-mteb/bm25-dapfam", str(words)]
-    printed = example("compare_models", *names, "--task", RETRIEVAL)
-    rows = re.findall(r"^  (0\.\d{4})  \[(0\.\d{4}), (0\.\d{4})\]  (.+)$", printed, re.MULTILINE)
-    assert {name for *_, name in rows} == set(names)
-    assert all(float(low) <= float(mean) <= float(high) for mean, low, high, _ in rows)
-    assert [mean for mean, *_ in rows] == sorted((mean for mean, *_ in rows), reverse=True)
-    assert len(re.findall(r" > .+: p (?:< 0\.0001|[01]\.\d{4}), (?:not )?significant$", printed, re.MULTILINE)) == 3
-    assert example("compare_models", *names, "--task", RETRIEVAL) == printed, "finished results are taken as they are"
 
 
 @pytest.mark.slow

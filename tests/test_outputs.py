@@ -49,6 +49,15 @@ def test_a_journey_shows_what_its_commands_print(name, python):
     assert len(printed) > 1.2 * len(outputs.CONSOLE.sub("", text))
 
 
+@pytest.mark.slow
+def test_a_notebook_shows_what_its_cells_return(monkeypatch):
+    """In an empty folder, from the first cell to the last; all columns of its frames are shown."""
+    monkeypatch.delenv("PATENT_MTEB_QUERY_SCORES", raising=False)
+    text = outputs.NOTEBOOK.read_text("utf-8")
+    assert outputs.notebook() == text
+    assert text.count('"execute_result"') == 3 and "not distinguishable: nDCG@10 0." in text and "…\xa0" not in text
+
+
 def test_what_varies_is_not_compared_and_scores_are():
     shown = "task       value  seconds\nA.sample  0.2899      9.8\n\n1 row 2026-11-28 in 2.5 min by 0.1.0+abc"
     later = "task       value  seconds\nA.sample  0.2899    12.25\n\n1 row 2027-01-02 in 13 min by 0.2.0"
