@@ -75,8 +75,8 @@ TERMS = {
     "IDA": (
         "intra-document alignment: distance of a patent's own sections against that of other patents' (lower is better)"
     ),
-    "nDCG@10": "normalised discounted cumulative gain of the first ten documents",
-    "nDCG@100": "normalised discounted cumulative gain of the first hundred documents",
+    "nDCG@10": "how high the relevant documents are among the first ten: 1 if all are at the top, 0 if none is there",
+    "nDCG@100": "the same of the first hundred documents",
 }
 """Term -> meaning."""
 

@@ -64,6 +64,8 @@ function columnsOfJobs(tab) {
 }
 const cellsOfJob = (tab, number) => Object.fromEntries(tab.jobs.keys.map((key, at) => [key, { ...read(tab.jobs.rows[number][at]), ends: tab.jobs.ends[number][key] }]));
 
+const wordsOfJob = ({ task, measure }) => [...(task.value.match(/TAC|TA|Claim1|DWPI/g) ?? []), ...measure.text.split(" ")];
+
 /** The table to decide with: a row a job. */
 function decision(tab) {
   const columns = columnsOfJobs(tab);
@@ -73,7 +75,7 @@ function decision(tab) {
     make("h3", { class: "lead" }, tab.jobs.title),
     make("table", { class: `jobs over${columns.length}`, "aria-label": tab.jobs.title }, make("thead", {}, head), make("tbody", {}, ...rows)),
     ...notes(tab.jobs.notes.filter((note) => note.startsWith("To compare"))),
-    termsOf(tab, new Set(tab.jobs.rows.flatMap((row) => read(row[tab.jobs.keys.indexOf("task")]).value.match(/TAC|TA|Claim1|DWPI/g) ?? []))),
+    termsOf(tab, new Set(tab.jobs.rows.flatMap((_, number) => wordsOfJob(cellsOfJob(tab, number))))),
     folded("How to read this table", () => notes(tab.jobs.notes.filter((note) => !note.startsWith("To compare"))), false, "how"),
   ];
 }
@@ -119,7 +121,7 @@ function gapCell(cell) {
 function costCell(cell) {
   const hours = ["cpu", "gpu"].filter((device) => isNumber(cell[`${device}_hours`].value));
   const time = hours.flatMap((device) => [said(`${device}_hours`, cell), ` ${device.toUpperCase()} hours`]);
-  const size = isNumber(cell.gigabytes.value) ? [said("gigabytes", cell), " GB"] : ["size not measured"];
+  const size = isNumber(cell.gigabytes.value) ? [said("gigabytes", cell), " GB of index or vectors"] : ["size not measured"];
   return [...(hours.length ? time : [make("span", { class: "soft" }, "time not measured")]), " ", small(...size)];
 }
 /** Say which of two models is better in a job, and on a phone what else is known of the job; a link keeps the choice. */
