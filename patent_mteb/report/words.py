@@ -76,7 +76,7 @@ TERMS = {
         "intra-document alignment: distance of a patent's own sections against that of other patents' (lower is better)"
     ),
     "nDCG@10": "how high the relevant documents are among the first ten: 1 if all are at the top, 0 if none is there",
-    "nDCG@100": "the same of the first hundred documents",
+    "nDCG@100": "how high the relevant documents are among the first hundred",
 }
 """Term -> meaning."""
 

@@ -2,7 +2,10 @@
 their words.
 """
 
+import os
 import re
+import subprocess
+import sys
 
 import polars as pl
 import pytest
@@ -12,6 +15,7 @@ from patent_mteb import cli, report
 from patent_mteb.cli import common
 from patent_mteb.cli.run import show
 from patent_mteb.experiments.run import Outcome, Report
+from patent_mteb.store.encoder import progress_bar
 from patent_mteb.tasks import catalogue
 
 RAW = re.compile(r"\b\w*_at_\d+\b|\bmacro_f1\b|\bv_measure\b")
@@ -45,6 +49,33 @@ def test_help(capsys, monkeypatch, command):
         cli.main([*command.split(), "--help"])
     text, _, _ = capsys.readouterr().out.partition("Examples:")  # these keep their lines, so that they can be copied
     assert text and [line for line in text.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.slow
+def test_a_pipe_is_as_wide_as_columns_say():
+    words = [sys.executable, "-m", "patent_mteb", "list", "benchmarks"]
+    found = {}
+    for columns in ("70", ""):
+        known = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+        printed = subprocess.run(
+            words, env=known | ({"COLUMNS": columns} if columns else {}), capture_output=True, text=True, check=True
+        )
+        found[columns] = max(map(len, printed.stdout.splitlines()))
+    assert found["70"] <= 70 < found[""] <= 200
+
+
+def test_a_column_that_is_empty_in_all_rows_is_not_printed(printed, capsys):
+    common.show(("task", "IN", "OUT"), [("a", "", None), ("b", "", 0.5)], right=("IN", "OUT"))
+    assert capsys.readouterr().out.split() == ["task", "OUT", "a", "b", "0.5"]
+    common.show(("task", "IN"), [])
+    assert capsys.readouterr().out.split() == ["task", "IN"], "a table without rows has its titles"
+
+
+def test_a_bar_has_room_for_counts_and_the_time_left():
+    bar = progress_bar("LensExportCitationRetrieval.local-70d7fc86cd88, org/model-with-a-long-name", 206_000, 0, True)
+    shown = bar.format_meter(n=103_000, total=206_000, elapsed=60, ncols=80, prefix=bar.desc, unit="text")
+    bar.close()
+    assert "103000/206000 [01:00<01:00, " in shown and len(shown) <= 80
 
 
 def test_runs(monkeypatch, capsys, tmp_path):

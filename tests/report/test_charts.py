@@ -140,3 +140,10 @@ def test_in_and_out_carry_the_intervals_of_their_queries(tmp_path):
             assert [low, high] == pytest.approx([wanted.low, wanted.high], abs=0.05 * (wanted.high - wanted.low)), side
         (without,) = (one for one in on_page(view, {"acme/small": 0}) if one["kind"] == "bars")
         assert [row[3:] for row in without["rows"]] == [[None, None]] * 2
+
+
+def test_a_chart_whose_values_are_all_the_same_is_not_shown():
+    chart = next(chart for chart in charts.CHARTS if chart.name == "in-out")
+    rows = [("a", "IN", 0.5), ("a", "OUT", 0.5)]
+    frame = pl.DataFrame(rows, ["model", "group", "value"], orient="row")
+    assert not chart.shows(frame) and chart.shows(frame.with_columns(value=pl.Series([0.5, 0.4])))

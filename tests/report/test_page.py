@@ -220,7 +220,7 @@ def test_every_tab_opens(seen):
         assert tab["selected"] == [label]
         assert tab["banner"].startswith("Built-in sample") == ("sample" in label)
         assert tab["hash"].startswith("#sample" if "sample" in label else "#real")
-    assert seen["WIPO-AT (sample)"]["charts"] == 5
+    assert seen["WIPO-AT (sample)"]["charts"] == 4
     jobs = ["", " in the same field", " in other fields"]
     assert seen["All benchmarks (sample)"]["jobs"] == [*(f"Find prior art{job}" for job in jobs), BY_TITLE, *SORTED]
     assert seen["published"]["folded"]
@@ -350,6 +350,8 @@ def test_page_of_many_models_is_light_and_no_tab_is_endless(browser, report_of_m
             assert tab["cutText"] == [], tab
             assert tab["rows"] == count, tab
             assert tab["alive"] == tab["tables"], "tables of tabs that were left are destroyed"
+        assert seen[frame]["tabs"][0]["answered"] <= 844, "best, A or B, cost and number of searches: one screen"
+        assert max(tab["lines"] for tab in seen[frame]["tabs"]) == min(count, 8), "more lines are not readable"
         drawn = [title.partition(":")[0] for tab in seen[frame]["tabs"] for title in tab["charts"]]
         assert {"Alignment and uniformity", "Geometry by section"} <= set(drawn)
         assert ("Query types on common queries" in drawn) == (count > 1)

@@ -160,7 +160,7 @@ def test_it_has_a_tab_with_its_short_names_and_plots(measured):
         [pytest.approx(0.25), pytest.approx(0.35), None],
     ]
     kinds = {plot.name.removeprefix("sample-known-items-") for plot in drawn if "-known-items-" in plot.name}
-    assert kinds >= {"in-out", "sections", "ranks", "recall", "scale"}
+    assert kinds >= {"in-out", "sections", "ranks", "recall"}
     (sections,) = (plot.figure for plot in drawn if plot.name == "sample-known-items-sections")
     assert sections["concat"][0]["encoding"]["y"]["scale"]["domain"] == ["Title", "Keywords"]
     assert {chart["title"].split(":")[0] for chart in tab["charts"]} >= {
