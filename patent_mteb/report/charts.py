@@ -337,7 +337,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {**vars(series), **vars(geometries),
 
 def _chart(name: str, row: dict[str, Any]) -> Chart:
     functions: dict[str, Any] = {key: _FUNCTIONS[row[key]] for key in ("data", "options") if key in row}
-    functions |= {key: getattr(room, row[key]) for key, room in (("draw", draw), ("finding", findings)) if key in row}
+    functions |= {
+        key: getattr(module, row[key]) for key, module in (("draw", draw), ("finding", findings)) if key in row
+    }
     return Chart(name, **row | functions)
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UNWRITTEN_SECONDS", "StoredEncoder", "stored"]
 logger = logging.getLogger(__name__)
-_NAME = 30  # characters, which leave room for counts and the time left in 80 columns
+_NAME = 30  # characters, so that counts and the time left fit 80 columns
 LOG_SECONDS = 60.0  # without a terminal: seconds before the first line of progress, and between two
 
 

@@ -71,7 +71,7 @@ def test_a_column_that_is_empty_in_all_rows_is_not_printed(printed, capsys):
     assert capsys.readouterr().out.split() == ["task", "IN"], "a table without rows has its titles"
 
 
-def test_a_bar_has_room_for_counts_and_the_time_left():
+def test_a_bar_has_space_for_counts_and_the_time_left():
     bar = progress_bar("LensExportCitationRetrieval.local-70d7fc86cd88, org/model-with-a-long-name", 206_000, 0, True)
     shown = bar.format_meter(n=103_000, total=206_000, elapsed=60, ncols=80, prefix=bar.desc, unit="text")
     bar.close()
