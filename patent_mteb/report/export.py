@@ -492,7 +492,7 @@ def _board(
         basis=basis,
         notes=notes,
     )
-    return "\n".join([as_markdown(board.marked()), *([] if is_total else _with_intervals(benchmark, known))])
+    return "\n".join([as_markdown(board.marked().filled()), *([] if is_total else _with_intervals(benchmark, known))])
 
 
 def _with_intervals(benchmark: PatentBenchmark, known: Sequence[Entry]) -> Iterator[str]:

@@ -36,7 +36,6 @@ def as_terminal(table: Table) -> RenderableType:
 
     from patent_mteb.report.terminal import Sheet
 
-    table = table.filled()
     if folded := [visible(column.title) for column in table.columns if column.folded]:
         places = [place for place, column in enumerate(table.columns) if not column.folded]
         note = f"In the other formats: {', '.join(folded)}."
@@ -71,7 +70,6 @@ def as_markdown(table: Table) -> str:
     def line(cells: Iterable[str]) -> str:
         return "| " + " | ".join(cells) + " |"
 
-    table = table.filled()
     lines: list[str] = []
     for part in table.parts():
         lines += ["", f"### {_markdown(part.title)}", ""] if lines else [f"## {_markdown(part.title)}", ""]
@@ -178,7 +176,7 @@ def as_latex(table: Table) -> str:
     numbers.
     """
     notes = " ".join(filter(None, (table.banner, *table.notes)))
-    first, *further = _fitting(table.filled())
+    first, *further = _fitting(table)
     labels = (f"{table.name}-{number}" for number in range(2, len(further) + 2))
     others = (_longtable(part, label, "") for part, label in zip(further, labels, strict=True))
     return "\n".join([_longtable(first, table.name, notes), *others])
