@@ -329,6 +329,7 @@ _ADAPTERS = ("allenai/specter2", "allenai/specter2_classification")
 _HOSTED_RERANKERS = ("cohere/rerank", "voyageai/rerank")
 _BARE_ENCODERS = ("Model", "ForMaskedLM", "ForPreTraining")
 """Architectures of a bare transformer, for which sentence-transformers uses mean pooling."""
+_CLASSIFIER = "ForSequenceClassification"
 
 _FIRST_FILES, _WEIGHT_FILES = ("modules.json", "config.json"), (".safetensors", "pytorch_model.bin")
 PATENTMAP = "patentmap"
@@ -354,7 +355,7 @@ def kind_of_checkpoint(folder: Path) -> str:
     configured = read_settings(config)
     architectures = configured.get("architectures") or [""]
     classes = {str(name).lower() for name in configured.get("label2id") or ()}
-    if model_type == "CrossEncoder" or (not types and "ForSequenceClassification" in architectures[0]):
+    if model_type == "CrossEncoder" or (not types and _CLASSIFIER in architectures[0]):
         return "nli" if "entailment" in classes else "cross-encoder"
     if model_type == "SparseEncoder" or any("sparse_encoder" in one for one in types):
         return "sparse"
@@ -696,11 +697,29 @@ def _is_encoder(leaf: Any) -> bool:
     return hasattr(leaf, "encode") or isinstance(leaf, LateInteraction)
 
 
+def _say_what_is_guessed(network: Any, folder: str) -> None:
+    """Name what transformers decides by the model type, because the files do not say it or say something unknown."""
+    config = next((each.config for each in network.modules() if hasattr(each, "config")), None)
+    if config is None:
+        return
+    named, family = (config.architectures or [""])[0], type(config).__name__.removesuffix("Config")
+    if named.endswith((*_BARE_ENCODERS, _CLASSIFIER)) and not named.startswith(family):
+        logger.warning("%s: config.json names the architecture %s, but it is loaded as %s", folder, named, family)
+    if not any(Path(folder).rglob("tokenizer_config.json")):
+        what = "letter case, control tokens and the greatest length are the defaults of transformers"
+        logger.warning("%s has no tokenizer_config.json, so %s for %s", folder, what, family)
+
+
 def _checked_output(model: Any, folder: str) -> None:
     """Let a checkpoint read two texts, so that a wrong configuration ends here and not in the first task."""
     transformer = (Path(folder) / "config.json").is_file()  # a table of word vectors may know no word of the texts
     try:
         for leaf in leaves(model):
+            if (network := network_of(leaf)) is not None:
+                _say_what_is_guessed(network, folder)
+                weights = list(network.parameters())
+                if weights and not any(bool(weight.any()) for weight in weights):
+                    raise ModelError(f"all weights of the checkpoint {folder} are 0. {COMPARE}")
             output = _output(leaf)
             if output is not None and not np.isfinite(output).all():
                 raise ModelError(f"the checkpoint {folder} gives NaN or infinite numbers for a text. {COMPARE}")

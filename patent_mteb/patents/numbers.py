@@ -544,10 +544,8 @@ def _in_address(address: str) -> str:
 
 def _of_office(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Number | None:
     """Read a number whose office, if it has one, is at its start."""
-    office, rest, written = office.strip().upper(), text, text[:2]
-    if home := next((home for home, pattern in _OWN_FORMS.items() if pattern.match(text)), ""):
-        office = home
-    elif written == office or (written in OFFICES and office not in _DATA["own_letters"]):
+    office, rest, written = _home(text, office.strip().upper()), text, text[:2]
+    if written == office or (written in OFFICES and office not in _DATA["own_letters"]):
         office, rest = written, text[2:]
     rest, kind = _kind(_CHECK_X.sub(".0", rest), kind.strip().upper(), office)
     if (checked := _CHECK_DIGIT.sub("", rest)) != rest:  # of an application, which is also the number of a publication
@@ -562,7 +560,13 @@ def _of_office(text: str, office: str, kind: str, readings: dict[str, Reading]) 
     if kind == "W" and readings is APPLICATIONS and office != "WO":
         return _pct([office, *parts])
     serial = readings[office](_unfilled(parts) if readings is PUBLICATIONS else parts, kind)
-    return Number(office, serial, kind) if serial else None
+    return Number(office, serial, kind) if serial and _home(serial, office) == office else None
+
+
+def _home(text: str, office: str) -> str:
+    """Return the office whose own form begins a text, else the given one."""
+    own = () if office in _DATA["like_own_forms"] else _OWN_FORMS.items()
+    return next((home for home, pattern in own if pattern.match(text)), office)
 
 
 def _unfilled(parts: Sequence[str]) -> Sequence[str]:

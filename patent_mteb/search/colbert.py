@@ -80,13 +80,16 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
 
     saved_prompts: dict[str, Any] = settings.get("prompts") or {}
     stored = role_prompts(saved_prompts)
-    if settings.get("model_type") == "MultiVectorEncoder":
+    prefixed, model_type = {"query_prefix", "document_prefix"} <= settings.keys(), settings.get("model_type", _OLDER)
+    if prefixed and model_type not in ("ColBERT", _OLDER):  # would be read without the prefixes or the projection
+        problem = f"'{source}' has the prefixes of a PyLate model and the model_type '{model_type or ''}'"
+        remedy = "set model_type to ColBERT in config_sentence_transformers.json if PyLate saved it, or copy it again"
+        raise ModelError(f"{problem}. Remedy: {remedy}.")
+    if model_type == "MultiVectorEncoder":
         kind: CheckpointFormat = "sentence-transformers"
         matches = [_LEADING_MARKER.match(stored.get(role, "")) for role in ROLE_NAMES]
         markers = [match[0] if match else "" for match in matches]
-    elif settings.get("model_type") == "ColBERT" or (
-        {"query_prefix", "document_prefix"} <= settings.keys() and settings.get("model_type", _OLDER) == _OLDER
-    ):
+    elif prefixed or model_type == "ColBERT":
         kind = "pylate"
         markers = [settings.get("query_prefix", "[Q] ") or "", settings.get("document_prefix", "[D] ") or ""]
         if not any(module.get("type", "").rpartition(".")[2] == "Dense" for module in modules):

@@ -187,15 +187,36 @@ def test_another_number_of_layers_is_refused(originals, damaged, kind, more):
 
 @pytest.mark.parametrize("kind", ["bare", "multi-vector", "nli", "sparse", "dense", "cross-encoder"])
 @pytest.mark.parametrize(
-    ("value", "said"), [(np.nan, "NaN or infinite"), (0, "the same vector"), (None, "has no weights for")]
+    ("value", "said"),
+    [(np.nan, "NaN or infinite"), (0, "all weights of|the same vector"), (None, "has no weights for")],
 )
 def test_weights_without_information_are_refused(originals, tmp_path, kind, value, said):
     folder = shutil.copytree(originals / kind, tmp_path / kind)
     weights = load_file(folder / "model.safetensors")
     made = {name: np.full_like(weight, value) for name, weight in weights.items()} if value is not None else {}
     save_file(made, folder / "model.safetensors", metadata={"format": "pt"})
-    if value != 0 or kind not in ("nli", "cross-encoder"):  # their scores of two pairs may be equal
-        refused(folder, said)
+    refused(folder, said)
+
+
+@pytest.mark.parametrize("model_type", [None, "", "MultiVectorEncoder", "SparseEncoder", "CrossEncoder", "PyLate"])
+def test_pylates_prefixes_and_another_model_type_are_refused(damaged, model_type):
+    refused(damaged("pylate", "config_sentence_transformers.json", model_type=model_type), "prefixes of a PyLate")
+
+
+@pytest.mark.parametrize("kind", ["bare", "nli", "cross-encoder"])
+def test_what_transformers_guesses_is_said(damaged, caplog, kind):
+    named = {"bare": "FooModel"}.get(kind, "RobertaForSequenceClassification")
+    folder = damaged(kind, "config.json", architectures=[named])
+    (folder / "tokenizer_config.json").unlink()
+    load(str(folder), device="cpu")
+    assert f"names the architecture {named}, but it is loaded as Bert" in caplog.text
+    assert "has no tokenizer_config.json, so letter case" in caplog.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_said_of_a_complete_checkpoint(originals, caplog, kind):
+    load(str(originals / kind), device="cpu")
+    assert "architecture" not in caplog.text and "tokenizer_config" not in caplog.text
 
 
 def test_missing_weights_are_found_where_logs_are_switched_off(originals, tmp_path):
