@@ -55,6 +55,7 @@ from patent_mteb.patents.records import (
     ExpertSummary,
     MachineSummaries,
     Patent,
+    TextLanguages,
     Translation,
     write_records,
 )
@@ -232,7 +233,7 @@ def rebuild(
             claims=found.claims if outline.claims else (),
             description=found.description if outline.description.lines() else Description(),
             paragraphs=found.paragraphs if outline.description.lines() else (),
-            languages=found.languages,
+            languages=outline.languages if found.languages == TextLanguages() else found.languages,
             translations=tuple(one for one in found.translations if one.language in languages),
         )
 
@@ -390,11 +391,15 @@ def verify(manifest: Path, root: Path) -> list[str]:
         differences = [
             f"table {path}: other rows" for path in sorted({*tables, *now}) if tables.get(path) != now.get(path)
         ]
+        for name in ("patents.parquet", "citations.parquet"):
+            hashes = [rows_hash(path / name) if (path / name).exists() else "" for path in (manifest, root / MANIFEST)]
+            if not all(hashes) or hashes[0] != hashes[1]:
+                differences.append(f"records {name}: {'other rows' if all(hashes) else 'missing'}")
     return differences
 
 
 def _head_differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator[str]:
-    for name in ("edition", "recipe", "window", "licence"):
+    for name in ("edition", "benchmark", "recipe", "window", "licence"):
         if theirs.get(name) != ours[name]:
             yield f"{name}: '{theirs.get(name)}' in the manifest, '{ours[name]}' here"
     for name in sorted({*theirs["rules"], *ours["rules"]}):

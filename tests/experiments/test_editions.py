@@ -23,7 +23,7 @@ from patent_mteb.identity import content_hash
 from patent_mteb.models import bm25
 from patent_mteb.patents import on_disk
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.records import Patent, Relation, write_records
+from patent_mteb.patents.records import Patent, Relation, TextLanguages, write_records
 from patent_mteb.readers.importing import import_files
 from patent_mteb.recipes.beir import read_qrels
 from patent_mteb.tasks import catalogue
@@ -252,7 +252,8 @@ def test_who_wrote_the_tables_makes_no_difference(published, tmp_path):
 
 @pytest.mark.parametrize("rules", [[], ["families=given", "gate=effective"], ["documents=4", "queries=1"]])
 def test_an_edition_is_rebuilt_from_its_manifest_and_the_texts_of_anyone(tmp_path, rules):
-    first = made(tmp_path / "first", rules) / "manifest"
+    english = [dataclasses.replace(one, languages=TextLanguages("en", "en", "en", "en")) for one in world.PATENTS]
+    first = made(tmp_path / "first", rules, english) / "manifest"
     assert not any(word.encode() in path.read_bytes() for path in first.iterdir() for word in ("rotor", "painted"))
     bare = [
         dataclasses.replace(one, family_id=one.publication_number, publication_date=None, priority_date=None, ipc=())
@@ -459,6 +460,22 @@ def test_a_repeated_row_is_a_difference(published, tmp_path, table, what):
     (tmp_path / "other" / table).write_text("".join([head, first, first, *others]))
     (found,) = editions.verify(tmp_path / "other", published.parent)
     assert found.startswith(what) and found.endswith(": 2 rows in the manifest, 1 here")
+
+
+@pytest.mark.parametrize("name", ["patents.parquet", "citations.parquet"])
+def test_other_or_missing_records_are_a_difference(published, tmp_path, name):
+    other = shutil.copytree(published, tmp_path / "other")
+    pq.write_table(pq.read_table(published / name).slice(1), other / name)
+    assert editions.verify(other, published.parent) == [f"records {name}: other rows"]
+    (other / name).unlink()
+    assert editions.verify(other, published.parent) == [f"records {name}: missing"]
+
+
+def test_the_benchmark_of_a_manifest_is_compared(published, tmp_path):
+    head = shutil.copytree(published, tmp_path / "other") / "edition.json"
+    head.write_text(json.dumps({**json.loads(head.read_text()), "benchmark": "Other"}))
+    (found,) = editions.verify(head.parent, published.parent)
+    assert found.startswith("benchmark: 'Other' in the manifest, 'PatentOpenUS")
 
 
 def test_a_part_that_is_unknown_here_is_a_difference(published, tmp_path):
