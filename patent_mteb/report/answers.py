@@ -39,7 +39,7 @@ def answers(source: DataSourceView, jobs: Sequence[Job], overall: Table) -> Rend
         shown.append(
             title.append(visible(f" ({job.view.name}, {measure_title(job.measure)}{queries})"), "dim not bold")
         )
-        shown += [Padding(Text(line), (0, 0, 0, 2)) for line in _lines(job, names, whole=not number)]
+        shown += [Padding(Text(line), (0, 0, 0, 2), expand=False) for line in _lines(job, names, whole=not number)]
     shown.append(_models(source, overall, names))
     shown += [Text(note, "dim") for note in _notes(jobs, overall, names)]
     return Group(*shown, Text(""))
