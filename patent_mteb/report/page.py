@@ -350,9 +350,9 @@ def payload(
             joined = [table for table in published if table.benchmark == view.name and name == "real"]
             tab = _tab(summary, source.data_source, "benchmark")
             tab |= benchmark_tab(view, summary, statistics, said, numbers, seen, geometries)
-            tab |= {"explorers": explorer.of(view), "published": [_table(table.filled()) for table in joined]}
+            tab |= {"explorers": explorer.of(view), "published": list(map(_table, joined))}
             tab["terms"] = _terms(_deviations(view))
-            tabs.append(tab | {"further": [_table(table.filled()) for table in (*measures(view), *further)]})
+            tabs.append(tab | {"further": list(map(_table, [*measures(view), *further]))})
     dates = sorted(date for date in collected.results["date"] if date)
     many = len(collected.runs) > 1
     counts = f"{len(collected.results)} results of {len(collected.runs)} model{'s' * many}{' and settings' * many}"

@@ -79,7 +79,7 @@ function scores(tab) {
   function paint() {
     const all = tab.tasks.map((_, task) => task).filter((task) => !state.group || tab.tasks[task].group === state.group);
     const kept = all.filter((task) => tab.values[state.slice].some((row) => row[task] !== null));
-    const means = state.slice === "" && !state.group ? tab.means : [];
+    const means = state.slice === "" && !state.group ? tab.means.filter((mean) => mean.values.some(isNumber)) : [];
     const gap = state.slice === "gap";
     const columns = [
       { title: "Model" },
