@@ -143,7 +143,10 @@ def parse(words: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]:
         print_help(" ".join(word for word in words if not word.startswith("-")), console if wanted else common.messages)
         raise SystemExit(0 if wanted else 2)
     if function not in _NAMES:
-        function(*bound.args, **bound.kwargs)
+        try:
+            function(*bound.args, **bound.kwargs)
+        except CycloptsError as error:
+            refuse(error)
         raise SystemExit(0)
     return function, bound
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from command_arguments import arguments
+from paths import ROOT
 
 from patent_mteb import cli
 from patent_mteb.cli import common
@@ -34,6 +35,18 @@ def test_every_command_has_the_option_and_prints_usage_errors_as_the_document(ca
     printed, err = document(capsys, 2, *command.split(), "--no-such-option")
     assert (printed["command"], printed["result"], printed["error"]["type"]) == (command, None, "UsageError")
     assert f"see 'patent-mteb {command} --help'" in printed["error"]["message"] in err
+
+
+def test_the_document_of_the_docs_is_the_printed_one(capsys):
+    shown = (ROOT / "docs" / "commands.md").read_text("utf-8").partition("$ patent-mteb list benchmark --json\n")[2]
+    printed, _ = document(capsys, 2, "list", "benchmark")
+    assert json.loads(shown.partition("\n\n")[0]) == {**printed, "version": "0.1.0"}
+
+
+def test_a_shell_without_completion_is_a_usage_error(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["--print-completion", "ksh"])
+    assert stopped.value.code == 2 and "choose from bash" in capsys.readouterr().err
 
 
 def test_an_unknown_command_is_a_document_too(capsys):
