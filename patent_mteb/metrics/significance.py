@@ -16,7 +16,8 @@ counts are multinomial. A row whose Poisson counts alone exceed n is drawn again
 :meth:`Bootstrap.paper_p` is the one-sided test of WIPO-AT (section 3.7). Its side is that of the model with the higher
 mean, so two equal models have p < 0.05 in 10% of cases and, with few queries above zero, in up to 15%.
 
-Scores on fewer than 50 queries, 30 test rows, 12 effective test rows or 2 classes are too small (:func:`too_small`).
+Scores on fewer than 50 queries, 30 test rows, 12 effective test rows, 2 pairs of one label or 2 classes are too small
+(:func:`too_small`).
 Tables show them with a mark and their interval, never rank them first or second, and exclude them from means.
 """
 
@@ -585,6 +586,7 @@ _LEAST = {
     "n_test": ("test row", "test rows", 30),
     "n_pairs": ("test row", "test rows", 30),
     "n_effective": ("effective test row", "effective test rows", 12),  # patent_mteb.protocols.effective_rows
+    "n_rarer_label": ("pair of one label", "pairs of one label", 2),
     "n_classes": ("class", "classes", 2),
 }
 """Minimum of each count of a result, and its words for one and for several."""

@@ -95,9 +95,9 @@ def cluster(
     return _score(model, embeddings, classes, silhouette=silhouette)
 
 
-def minibatch_cluster(embeddings: ArrayLike, classes: Sequence[str]) -> Clustering:
+def minibatch_cluster(embeddings: ArrayLike, classes: Sequence[str], *, seed: int = SEED) -> Clustering:
     """Mini-batch k-means (PatenTEB, section 5.3 and table 14) with a cluster for each class that occurs."""
     from sklearn.cluster import MiniBatchKMeans
 
-    model = MiniBatchKMeans(len(set(classes)), batch_size=_BATCH, random_state=SEED, n_init="auto")
+    model = MiniBatchKMeans(len(set(classes)), batch_size=_BATCH, random_state=seed, n_init="auto")
     return _score(model, embeddings, classes)

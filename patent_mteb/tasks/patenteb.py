@@ -36,7 +36,7 @@ from patent_mteb.protocols import (
     pearson_interval,
     v_measure_interval,
 )
-from patent_mteb.protocols.clustering import minibatch_cluster
+from patent_mteb.protocols.clustering import SEEDS, minibatch_cluster
 from patent_mteb.protocols.linear_probe import logistic_regression_f1
 from patent_mteb.published import citation
 from patent_mteb.search.vectors import Checked
@@ -304,8 +304,8 @@ class Classification(FrozenTask):
 class Paraphrase(PairHooks, PatentTask, AbsTaskSTS):
     """Pearson correlation of cosine similarity with a binary label (eq. 9), computed by mteb's STS evaluation.
 
-    ``cosine_pearson_low`` and ``_high`` are its 95% interval over pairs. If an IPC3 class has pairs of both labels,
-    ``ipc3_<class>_cosine_pearson`` is the correlation within it.
+    ``cosine_pearson_low`` and ``_high`` are its 95% interval over pairs, ``n_rarer_label`` the pairs of the rarer
+    label. If an IPC3 class has pairs of both labels, ``ipc3_<class>_cosine_pearson`` is the correlation within it.
     """
 
     scoring = "similarity 2"  # since version 2 intervals are the jackknife's
@@ -344,7 +344,8 @@ class Paraphrase(PairHooks, PatentTask, AbsTaskSTS):
         found[KEY] = {"predictions": predictions_record(scores["cosine_scores"])}
         of_pairs, cosines = np.array(labels), np.array(scores["cosine_scores"], dtype=float)
         found |= limits("cosine_pearson", pearson_interval(of_pairs, cosines))
-        found |= {"n_test": len(labels), "n_classes": len(set(labels))}
+        _, pairs_of_label = np.unique(of_pairs, return_counts=True)
+        found |= {"n_test": len(labels), "n_classes": len(pairs_of_label), "n_rarer_label": int(pairs_of_label.min())}
         for code in sorted(set(self._groups.tolist()) - {""}):
             rows = self._groups == code
             if of_pairs[rows].std() and cosines[rows].std():
@@ -356,11 +357,12 @@ class Paraphrase(PairHooks, PatentTask, AbsTaskSTS):
 class Clustering(FrozenTask):
     """V-measure (eq. 11) of MiniBatchKMeans with the true number of clusters.
 
-    Batches have 16,384 texts, and the random state is 42 (Table 14). ``v_measure_low`` and ``v_measure_high`` are the
-    95% interval over texts.
+    Batches have 16,384 texts, and the random state of the score is 42 (Table 14). ``v_measure_seeds_mean`` and
+    ``v_measure_seeds_std`` are over ``n_seeds`` random states from 42 on. ``v_measure_low`` and ``v_measure_high`` are
+    the 95% interval over texts and random states.
     """
 
-    scoring = "clustering 2"  # since version 2 intervals are the jackknife's
+    scoring = "clustering 3"  # since version 3 intervals hold the variation of random states
     spec: Spec
 
     def load_split(self) -> LabelledRows:
@@ -370,15 +372,19 @@ class Clustering(FrozenTask):
         return LabelledRows({"test": checks.texts_of(table, "text", path)}, {"test": labels})
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledRows) -> dict[str, Any]:
-        found = minibatch_cluster(embeddings["test"], data.labels["test"])
+        found, *others = (minibatch_cluster(embeddings["test"], data.labels["test"], seed=seed) for seed in SEEDS)
+        of_seeds = [found.v_measure, *(other.v_measure for other in others)]
         return {
             "v_measure": found.v_measure,
-            **limits("v_measure", v_measure_interval(data.labels["test"], found.assigned)),
+            **limits("v_measure", v_measure_interval(data.labels["test"], found.assigned, of_seeds)),
+            "v_measure_seeds_mean": float(np.mean(of_seeds)),
+            "v_measure_seeds_std": float(np.std(of_seeds, ddof=1)),
             "ari": found.ari,
             "nmi": found.nmi,
             "n_clusters": found.clusters,
             "n_test": len(data.labels["test"]),
             "n_classes": found.classes,
+            "n_seeds": len(SEEDS),
         }
 
 

@@ -20,6 +20,8 @@ from patent_mteb.metrics.significance import explained, too_small
         ({"n_test": 500, "ipc3_a61_n_pairs": 29, "ipc3_a61_n_classes": 2}, "ipc3_a61", "29 test rows"),
         ({"n_test": 90, "n_classes": 6, "n_effective": 11.9}, "", "11 effective test rows"),
         ({"n_test": 90, "n_classes": 6, "n_effective": 12.0}, "", ""),
+        ({"n_test": 90, "n_classes": 2, "n_rarer_label": 1}, "", "1 pair of one label"),
+        ({"n_test": 90, "n_classes": 2, "n_rarer_label": 2}, "", ""),
         ({"macro_f1": 1.0}, "", ""),
     ],
 )

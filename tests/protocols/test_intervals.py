@@ -12,6 +12,7 @@ from patent_mteb.protocols import (
     share_interval,
     v_measure_interval,
 )
+from patent_mteb.protocols.clustering import SEEDS, minibatch_cluster
 
 RNG = np.random.default_rng(3)
 N = 150
@@ -73,6 +74,32 @@ def test_limits_stay_within_0_and_1_and_a_score_that_no_document_changes_is_not_
     assert v_measure_interval(["a"], [3]) == (pytest.approx(0.025), 1.0)
     low, high = v_measure_interval(["a", "b"] * 20, [0] * 40)
     assert low == 0.0 < high < 0.1
+
+
+def test_the_interval_of_v_measure_holds_the_variation_of_seeds():
+    whole = v_measure(np.arange(N))
+    seeds = [whole, whole + 0.05, whole - 0.02, whole - 0.04]
+    alone = by_definition(v_measure)[1] - whole
+    expected = np.hypot(alone, stats.t.ppf(0.975, 3) * np.std(seeds, ddof=1))
+    assert v_measure_interval(CLASSES, ASSIGNED, seeds) == pytest.approx((whole - expected, whole + expected))
+    assert v_measure_interval(CLASSES, ASSIGNED, [whole] * 5) == pytest.approx((whole - alone, whole + alone))
+    assert v_measure_interval(["a", "b"] * 20, [1, 0] * 20, [1.0, 0.0]) == (0.0, 1.0)
+
+
+def test_the_interval_of_v_measure_covers_what_k_means_of_other_sets_and_starts_find():
+    rng, sets, centres = np.random.default_rng(0), 40, np.random.default_rng(6).standard_normal((6, 32))
+    found = []
+    for _ in range(sets):
+        classes = rng.integers(6, size=120)
+        points = centres[classes] + 1.5 * rng.standard_normal((120, 32))
+        of_seeds = [minibatch_cluster(points, classes, seed=seed) for seed in SEEDS]
+        scores = [one.v_measure for one in of_seeds]
+        limits = [v_measure_interval(classes, of_seeds[0].assigned, some) for some in ((), scores)]
+        found.append((scores[0], *limits[0], *limits[1]))
+    score, low, high, low_of_seeds, high_of_seeds = np.transpose(found)
+    truth = score.mean()
+    assert np.mean((truth < low) | (truth > high)) > 0.2, "of these clusters alone"
+    assert np.mean((truth < low_of_seeds) | (truth > high_of_seeds)) <= 0.1
 
 
 def test_a_correlation_may_be_negative_and_three_pairs_say_nothing():
