@@ -362,7 +362,8 @@ def _show_plans(found: Inspection, places: Sequence[str]) -> None:
         common.say(
             f"* of two models in nDCG@10, found in four of five cases; {SMALL_DIFFERENCE} needs"
             f" {rows_for(SMALL_DIFFERENCE, SPREAD):,} queries. Assumed: queries of different families, and a standard"
-            f" deviation of {SPREAD} from query to query (docs/numbers.md#planning); similar models need fewer queries."
+            f" deviation of {SPREAD} from query to query (docs/numbers.md#planning); similar models need fewer queries,"
+            " unlike ones more."
         )
 
 

@@ -105,9 +105,7 @@ def macro_f1_interval(true: ArrayLike, predicted: ArrayLike) -> Interval:
     return jackknife_interval(float(whole.mean()), whole.mean() + changed / len(whole))
 
 
-def v_measure_interval(
-    classes: Sequence[object], assigned: Sequence[int], of_seeds: Sequence[float] = ()
-) -> Interval:
+def v_measure_interval(classes: Sequence[object], assigned: Sequence[int], of_seeds: Sequence[float] = ()) -> Interval:
     """The 95% interval of V-measure over documents and, with the scores of several seeds, over random starts.
 
     Without ``of_seeds`` it is for these clusters. k-means from another start often scores so differently that such an

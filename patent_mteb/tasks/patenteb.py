@@ -308,7 +308,7 @@ class Paraphrase(PairHooks, PatentTask, AbsTaskSTS):
     label. If an IPC3 class has pairs of both labels, ``ipc3_<class>_cosine_pearson`` is the correlation within it.
     """
 
-    scoring = "similarity 2"  # since version 2 intervals are the jackknife's
+    scoring = "similarity 3"  # since version 3 the result counts the pairs of the rarer label
     group = "ipc3"
     spec: Spec
     min_score = 0

@@ -43,8 +43,8 @@ def test_the_commands_of_the_page_run(records, tmp_path, capsys):
     for queries, difference in shown:
         n = int(queries.replace(",", ""))
         quantiles = t.ppf(0.975, n - 1) + t.ppf(0.8, n - 1)
-        assert float(difference) == pytest.approx(quantiles * 0.2 / n**0.5, abs=0.0006)
-    assert "0.01 needs 3,142 queries" in page
+        assert float(difference) == pytest.approx(quantiles * 0.25 / n**0.5, abs=0.0006)
+    assert "0.01 needs 4,908 queries" in page
     for command in commands:
         words = shlex.split(command)
         words[words.index("ROOT")] = str(tmp_path / words[2])
