@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from patent_mteb.models import load
-from patent_mteb.models.loading import AUTOCAST
+from patent_mteb.models.spec import AUTOCAST
 from patent_mteb.search.base import document_texts, query_texts
 
 PRECISIONS = ("float32", AUTOCAST, "bfloat16")

@@ -71,7 +71,7 @@ def register() -> None:
     from patent_mteb.tasks.catalogue import enter_own, listed_tasks, mteb_benchmarks, unlisted_tasks
 
     with _mteb.REGISTERING:
-        _mteb.evaluate_without_torch()
+        _mteb.adapt_evaluate()
         # tasks first: mteb drops model prompts that name an unknown task
         _mteb.register_tasks(listed_tasks(), unlisted_tasks())
         _mteb.register_benchmarks(mteb_benchmarks())

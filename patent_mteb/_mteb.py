@@ -85,8 +85,8 @@ class TaskHooks:
         return super().eval_splits  # type: ignore[misc]
 
     def _evaluate_subset(self, model: Any, data_split: Any, **arguments: Any) -> Any:
-        self.check_model(model, **arguments)
         scores = self.with_cost(model, lambda: self.evaluate_split(model, data_split, **arguments))
+        self.check_model(model, **arguments)
         return self.with_evidence(self.with_settings(scores, model, data_split, **arguments), model)
 
     def _calculate_descriptive_statistics_from_split(self, split: str, **arguments: Any) -> Any:
@@ -122,12 +122,22 @@ def check_contract() -> None:
             raise RegistrationError(_moved(f"{module}.{kind}.{method} with the parameter {missing[0]}"))
 
 
-def evaluate_without_torch() -> None:
-    """Let ``mteb.evaluate`` accept a model that needs no torch, such as BM25, without importing torch.
+def adapt_evaluate() -> None:
+    """Let ``mteb.evaluate`` ask tasks of the suite about a model before it looks up a score, and do without torch.
 
-    mteb requires torch for any model, and imports it only to recognise the classes of sentence-transformers.
+    It looks up scores by name, so a model that was changed after it was loaded would get its former score. It requires
+    torch for any model, also for BM25, and imports it only to recognise the classes of sentence-transformers.
     """
     module: Any = importlib.import_module("mteb.evaluate")
+    evaluate = _private("mteb.evaluate", "_evaluate_resolved", Callable)  # type: ignore[arg-type]
+    if evaluate.__module__ != __name__:
+
+        def evaluated(model: Any, meta: Any, name: Any, revision: Any, tasks: Any, **options: Any) -> Any:
+            if isinstance(tasks, TaskHooks):
+                tasks.check_model(model, **options)
+            return evaluate(model, meta, name, revision, tasks, **options)
+
+        module._evaluate_resolved = evaluated
     recognise = _private("mteb.evaluate", "_sanitize_model", Callable)  # type: ignore[arg-type]
     if recognise.__module__ != __name__:
 

@@ -48,7 +48,7 @@ def contamination(
     """
     if write is not None:
         return _write(write)
-    from patent_mteb.models.loading import training_record
+    from patent_mteb.models.folders import training_record
 
     assert what is not None
     from patent_mteb.training.contamination import read_indexes

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
 
     from patent_mteb.endpoints.chat import Chat
+    from patent_mteb.models.spec import ModelSpec
 
 
 def exclusive(arguments: ArgumentCollection) -> None:
@@ -205,14 +206,15 @@ class WithStore(Encoding):
 class Model(Encoding, Named):
     """The model of ``-m``, and how it encodes."""
 
-    def loading(self) -> dict[str, Any]:
-        """Arguments of :func:`patent_mteb.models.loading.load`."""
-        return {"revision": self.model_revision, "device": self.device, "precision": self.precision}
+    def spec(self, **settings: Any) -> "ModelSpec":
+        from patent_mteb.models.spec import ModelSpec
+
+        return ModelSpec(self.model, self.model_revision, precision=self.precision, **settings)
 
     def load(self, **instead: Any) -> Any:
         from patent_mteb.models.loading import load
 
-        return load(self.model, **{**self.loading(), **instead})
+        return load(self.spec(), device=self.device, **instead)
 
     def load_encoder(self) -> "EncoderProtocol":
         """Load the model of ``-m`` with the embedding store in front of it."""
@@ -252,10 +254,9 @@ class Loading(Model):
     input: Annotated[str | None, Parameter(group=MODEL, metavar="VARIANT")] = None
     """Edit the texts: noSEP, trim[1], trim[-1], noSEP+trim[1,-1] (PatenTEB Table 10)."""
 
-    def loading(self) -> dict[str, Any]:
+    def spec(self, **_: Any) -> "ModelSpec":
         own = ("server", "backend", "attention", "max_tokens", "layers", "input")
-        changes = {name: getattr(self, name) for name in own}
-        return {**super().loading(), "prompts": not self.no_prompts, **changes}
+        return super().spec(prompts=not self.no_prompts, **{name: getattr(self, name) for name in own})
 
     def encode_kwargs(self) -> dict[str, Any]:
         if self.batch_tokens is None:

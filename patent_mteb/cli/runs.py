@@ -397,7 +397,8 @@ def encoders(options: WithStore, model: str | None, revision: str | None, precis
     """Return a model at each precision; stored full vectors serve the quantised ones too."""
     if not model:
         return []
-    from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
+    from patent_mteb.models.quantised import Quantised
+    from patent_mteb.models.spec import VECTOR_PRECISIONS
 
     shared = {field.name: getattr(options, field.name) for field in fields(WithStore)}
     loaded = {

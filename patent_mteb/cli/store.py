@@ -156,13 +156,13 @@ def encode(data: Path | None = None, /, *, options: EncodeOptions) -> int:
     from patent_mteb.store import default_path
 
     job = Job(
-        options.model,
+        options.spec(),
         (options.store or default_path()).resolve(),
         data.resolve() if data else None,
         options.tasks,
         options.benchmarks,
-        options.loading(),
         options.encode_kwargs(),
+        options.device,
     )
     if options.engine == "ray":
         if options.shard or options.dry_run:

@@ -286,7 +286,7 @@ def publish_model(
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
-    from patent_mteb.models.loading import RECORD, training_record
+    from patent_mteb.models.folders import RECORD, training_record
 
     try:
         validate_repo_id(name)

@@ -30,14 +30,12 @@ from patent_mteb.identity import META, cached_hash
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.models.composition import in_store
 from patent_mteb.models.loading import load
+from patent_mteb.models.spec import ModelSpec
 from patent_mteb.store import EmbeddingStore, default_path
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.evidence import model_record
 from patent_mteb.tasks.retrieval import PatentRetrieval
 from patent_mteb.tasks.verification import check_model, evidence_of, per_query_measure
-
-_LOADING_SETTINGS = ("max_tokens", "layers", "input")
-"""Settings of a result that are arguments of :func:`~patent_mteb.models.loading.load`."""
 
 _TOLERANCE = 1e-4  # difference up to which two scores of a query are equal
 _TOLERATED_SHARE = 0.05
@@ -92,11 +90,10 @@ def recompute(
 def _model_of(meta: Mapping[str, Any], names: Sequence[str]) -> Any:
     """Load the model that a ``model_meta.json`` describes."""
     settings = meta.get("experiment_kwargs") or {}
-    known = {name: settings[name] for name in _LOADING_SETTINGS if name in settings}
     wanted = (meta.get("name"), meta.get("revision"))
     for name in [*names, str(meta.get("name"))]:
         try:
-            model = load(name, **known)
+            model = load(ModelSpec.stated(name, settings))
         except PatentMTEBError:
             continue
         found = model.mteb_model_meta

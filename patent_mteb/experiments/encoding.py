@@ -22,14 +22,15 @@ from numpy.typing import NDArray
 from patent_mteb.data.loading import DATA_VARIABLE
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments.run import unable, unloading
+from patent_mteb.identity.loaded import with_arguments
+from patent_mteb.models.behaviour import Canaries
 from patent_mteb.models.composition import compose
 from patent_mteb.models.loading import load
+from patent_mteb.models.spec import ModelSpec
 from patent_mteb.parallel import each, ray_slots
 from patent_mteb.store.batches import texts_of
-from patent_mteb.store.canaries import Canaries
 from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.keys import Keys, distinct
-from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.selection import choose, task_named
@@ -41,13 +42,13 @@ logger = logging.getLogger(__name__)
 class Job:
     """The model and tasks of an encoding, by name, so that any machine can do a share."""
 
-    model: str
+    model: str | ModelSpec
     store: Path | str
     data: Path | str | None = None  # a built directory, used as ``PATENT_MTEB_DATA``
     tasks: Sequence[str] = ()  # without tasks and benchmarks, all tasks of the data
     benchmarks: Sequence[str] = ()
-    loading: Mapping[str, Any] = field(default_factory=dict)  # further arguments of ``load``
     encode_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    device: str | None = None
 
     def chosen(self) -> list[AbsTask]:
         """Return the tasks in the order of their names in the job."""
@@ -70,12 +71,11 @@ class Job:
         return list({task.metadata.name: task for task in found}.values())
 
     def encoder(self) -> StoredEncoder:
-        made: Any = with_current_settings(
-            compose(load(self.model, **self.loading), store=self.store), self.encode_kwargs
-        )
+        made: Any = with_arguments(compose(load(self.model, device=self.device), store=self.store), self.encode_kwargs)
         if not isinstance(made, StoredEncoder):
             raise ModelError(
-                f"{self.model} has no single vector per text, so its texts cannot be precomputed. Remedy: run it"
+                f"{made.mteb_model_meta.name} has no single vector per text, so its texts cannot be precomputed."
+                " Remedy: run it"
             )
         return made
 

@@ -14,14 +14,14 @@ from mteb.types import EncodeKwargs
 from patent_mteb.data.loading import DATA_VARIABLE, plain_name
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments.run import evaluate_with_mteb, unable, unloading
+from patent_mteb.identity.loaded import check, with_arguments
 from patent_mteb.metrics.measures import QueryScores
 from patent_mteb.metrics.significance import bootstrap, by_group
+from patent_mteb.models.behaviour import Canaries
 from patent_mteb.models.composition import identified
 from patent_mteb.models.loading import load
 from patent_mteb.patents import ipc
 from patent_mteb.search.run import Run
-from patent_mteb.store.canaries import Canaries
-from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks.perquery import Evaluation, query_groups, receiving
 from patent_mteb.tasks.retrieval import PatentRetrieval
 from patent_mteb.tasks.selection import task_named
@@ -76,7 +76,7 @@ def evaluate(
     Raises:
         DataError: an unknown task, or data that cannot be used.
         ModelError: a model that cannot be loaded or cannot do a task, or one whose vectors differ from its store or
-            change during the evaluation (:mod:`patent_mteb.store.canaries`).
+            change during the evaluation (:mod:`patent_mteb.models.behaviour`).
 
     Example:
         >>> import patent_mteb
@@ -90,11 +90,11 @@ def evaluate(
     """
     several = isinstance(models, (list, tuple, set, Iterator))
     given = [*cast("Iterable[Any]", models)] if several else [models]
-    named = _named([with_current_settings(_loaded(model), encode_kwargs) for model in given])
+    named = _named([with_arguments(_loaded(model), encode_kwargs) for model in given])
     against = "" if baseline is None else _baseline(baseline, given, named)
     if baseline is not None and not against:
         given.append(baseline)
-        named = _named([*named.values(), with_current_settings(_loaded(baseline), encode_kwargs)])
+        named = _named([*named.values(), with_arguments(_loaded(baseline), encode_kwargs)])
         against = list(named)[-1]
     canaries = [Canaries(model, encode_kwargs) for model in named.values()]
     for one in canaries:
@@ -120,7 +120,8 @@ def evaluate(
                 else:
                     rows += _plain_rows(label, task, wanted, result.scores)
         rows += _compared(task, found, wanted, against, families)
-    for one in canaries:
+    for model, one in zip(named.values(), canaries, strict=True):
+        check(model, whole=True)
         one.look()
     return pl.DataFrame(rows, schema=_SCHEMA)
 

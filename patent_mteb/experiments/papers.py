@@ -9,7 +9,7 @@ the paper does not state; they are rows of ``runs sweep dapfam --paper`` (:mod:`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mteb.abstasks import AbsTask
@@ -18,6 +18,7 @@ from patent_mteb import published
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.loading import find_meta, load
+from patent_mteb.models.spec import ModelSpec
 from patent_mteb.tasks.selection import choose
 
 _BM25 = ("bm25", "bm25-dapfam", "patent-mteb/bm25-bm25s", "patent-mteb/bm25-dapfam", "mteb/baseline-bm25s")
@@ -42,21 +43,12 @@ class PaperRun:
     problem: str = ""
 
     def load(self, device: str | None = None) -> Any:
-        options: dict[str, Any] = {}
-        stated, prompted = self.settings.get("prompts", ""), _has_prompts(self.model)
-        if stated == "none" and prompted:
-            options["prompts"] = False
-        if stated == "yes" and not prompted:
-            options["prompts"] = "table11"
-        if "query_instruction" in self.settings:
-            options["prompts"] = self.settings["query_instruction"]
-        if "input" in self.settings:
-            options["input"] = self.settings["input"]
-        if "max_tokens" in self.settings:
-            options["max_tokens"] = int(self.settings["max_tokens"])
-        if "vectors" in self.settings:
-            options["precision"] = self.settings["vectors"]
-        return load(self.model, device=device, **options)
+        spec = ModelSpec.stated(self.model, self.settings)
+        if spec.prompts in (True, False):  # what the model does by itself is not a setting
+            stated, prompted = self.settings.get("prompts", ""), _has_prompts(self.model)
+            wanted: bool | str = "table11" if stated == "yes" and not prompted else not (stated == "none" and prompted)
+            spec = replace(spec, prompts=wanted)
+        return load(spec, device=device)
 
     def choose(self) -> list[AbsTask]:
         return choose(names=self.tasks)

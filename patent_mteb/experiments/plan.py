@@ -28,7 +28,7 @@ from patent_mteb.experiments.results_folder import ResultsFolder
 from patent_mteb.experiments.run import unable, unloading
 from patent_mteb.files import text_lines
 from patent_mteb.memory import refuse_beyond
-from patent_mteb.models.loading import Served
+from patent_mteb.models.served import Served
 from patent_mteb.store import StoredEncoder
 from patent_mteb.store.batches import text_loader
 from patent_mteb.tasks.base import PatentTask

@@ -19,13 +19,13 @@ from patent_mteb.experiments.evaluate import retrieval_task
 from patent_mteb.experiments.results_folder import ResultsFolder
 from patent_mteb.experiments.run import evaluate_into, evaluate_with_mteb, scores_of, unable, unloading
 from patent_mteb.identity import version
+from patent_mteb.identity.loaded import with_arguments
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.metrics.significance import too_small
 from patent_mteb.search.candidates import Candidates, data_of, is_limited, manifest_of, system_of, write_candidates
 from patent_mteb.search.fusion import RRF, Fusion, Linear
 from patent_mteb.search.stored import FusedRuns, StoredRun, Weighted
 from patent_mteb.search.trec import Order
-from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
@@ -142,7 +142,7 @@ def candidates(
     """
     if k < 1:
         raise DataError(f"the number of candidates is {k}", remedy="give a positive number")
-    model = with_current_settings(model, encode_kwargs)
+    model = with_arguments(model, encode_kwargs)
     names = [task if isinstance(task, str) else task.metadata.name for task in tasks]
     _refuse_others(folder, model, k, {is_limited(name) for name in names})
     done = []

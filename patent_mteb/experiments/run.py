@@ -24,9 +24,9 @@ from patent_mteb._mteb import restart_generators
 from patent_mteb.errors import AccessError, ModelError, NotThereError, PatentMTEBError, of_the_machine
 from patent_mteb.experiments.results_folder import ResultsFolder
 from patent_mteb.files import cache_root
+from patent_mteb.identity.loaded import check, with_arguments
+from patent_mteb.models.behaviour import Canaries
 from patent_mteb.models.composition import identified
-from patent_mteb.store.canaries import Canaries
-from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import model_record
@@ -68,7 +68,7 @@ class Report:
 
     Attributes:
         interrupted: whether the user stopped it.
-        doubt: why its scores are unreliable: the model changed during the run (:mod:`patent_mteb.store.canaries`).
+        doubt: why its scores are unreliable: the model changed during the run (:mod:`patent_mteb.models.behaviour`).
         meta: identity of the model in the results folder.
     """
 
@@ -123,7 +123,7 @@ def run(
     """
     options = {"batch_size": 32, **(encode_kwargs or {})}  # mteb's own default
     cache = ResultsFolder(output_folder, options)
-    model = with_current_settings(identified(model), encode_kwargs)
+    model = with_arguments(identified(model), encode_kwargs)
     meta: ModelMeta = model if isinstance(model, ModelMeta) else model.mteb_model_meta
     _check_names(meta)
     canaries = Canaries(model, encode_kwargs)
@@ -173,7 +173,7 @@ def run(
     if interrupted:
         outcomes += [Outcome(task.metadata.name, "skipped", reason="interrupted") for task in tasks[len(outcomes) :]]
     names = dict.fromkeys(str(one.mteb_model_meta.name) for one in by_corpus.values()) or [meta.name or ""]
-    doubt = "" if interrupted else _doubt(canaries)
+    doubt = "" if interrupted else _doubt(canaries, model)
     return Report(", ".join(names), tuple(outcomes), interrupted, doubt, meta)
 
 
@@ -269,8 +269,9 @@ def _remaining_time(tasks: Sequence[AbsTask], outcomes: Sequence[Outcome]) -> st
     return f" (about {minutes:.0f} min left)" if minutes >= 1 else " (less than 1 min left)"
 
 
-def _doubt(canaries: Canaries) -> str:
+def _doubt(canaries: Canaries, model: Any) -> str:
     try:
+        check(model, whole=True)
         canaries.look()
     except ModelError as error:
         return str(error)

@@ -26,6 +26,7 @@ from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments.run import evaluate_with_mteb
 from patent_mteb.files import write_text
 from patent_mteb.identity import digest, identity_of
+from patent_mteb.identity.loaded import with_arguments
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.bm25 import BM25
 from patent_mteb.search.cache import Cached, RunCache, content_of
@@ -34,7 +35,6 @@ from patent_mteb.search.fusion import RRF, Fusion, Hybrid, Linear
 from patent_mteb.search.passages import AGGREGATES, CachedTokenizer, Passages, TokenWindows, WordTokenizer, tokenizer_of
 from patent_mteb.search.run import Run
 from patent_mteb.search.timing import phase, timed
-from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks import dapfam
 
 if TYPE_CHECKING:
@@ -361,7 +361,7 @@ def sweep(
     aggregates = tuple(dict.fromkeys(name for part in matrices for name in part.aggregates))
     fusions = {tag: fusion for part in matrices for tag, fusion in part.fusions.items()}
     words = System(lexical, runs, aggregates)
-    embedded = [System(with_current_settings(encoder, encode_kwargs), runs, aggregates) for encoder in encoders]
+    embedded = [System(with_arguments(encoder, encode_kwargs), runs, aggregates) for encoder in encoders]
     systems_of: dict[str, list[tuple[System, ...]]] = {
         "bm25": [(words,)],
         "dense": [(one,) for one in embedded],
@@ -392,7 +392,7 @@ def _run(
     with timed() as seconds:
         for model in models:
             result = evaluate_with_mteb(
-                with_current_settings(Timed(model, corpora), encode_kwargs),
+                with_arguments(Timed(model, corpora), encode_kwargs),
                 task,
                 cache=None,
                 encode_kwargs=cast("EncodeKwargs", dict(encode_kwargs)),

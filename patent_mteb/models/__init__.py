@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import mteb  # noqa: F401
 
 if TYPE_CHECKING:
+    from patent_mteb.identity.loaded import changed
     from patent_mteb.models.composition import Truncated, compose
     from patent_mteb.models.loading import load
     from patent_mteb.models.quantised import Quantised
@@ -33,12 +34,13 @@ _NAMES = {
     "search.bm25": ("bm25",),
     "models.composition": ("Truncated", "compose"),
     "models.loading": ("load",),
+    "identity.loaded": ("changed",),
     "store": ("stored",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = ["RRF", "Hybrid", "Linear", "Passages", "Quantised", "Reranked", "Truncated"]
-__all__ += ["bm25", "compose", "load", "stored"]
+__all__ += ["bm25", "changed", "compose", "load", "stored"]
 
 
 def __dir__() -> list[str]:

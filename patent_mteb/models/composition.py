@@ -14,6 +14,7 @@ from mteb.models.sentence_transformer_wrapper import CrossEncoderWrapper
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import NO_REVISION, compose_meta
+from patent_mteb.identity.loaded import is_nameless, name_by_content
 from patent_mteb.models.variants import Spans, WrappedEncoder, with_section_tags, with_settings
 from patent_mteb.search.dense import Approximate
 from patent_mteb.search.fusion import Hybrid
@@ -23,7 +24,6 @@ from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store import stored
 from patent_mteb.store.batches import as_array, as_matrix
 from patent_mteb.store.pair_scores import stored_pairs
-from patent_mteb.store.settings import is_nameless, name_by_content
 
 
 def in_store(model: Any, store: Path | str | None) -> Any:

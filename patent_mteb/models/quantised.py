@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 from patent_mteb._mteb import registered
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest
+from patent_mteb.identity.loaded import NEUTRAL
+from patent_mteb.identity.prompts import plain
+from patent_mteb.models.spec import VECTOR_PRECISIONS
 from patent_mteb.models.variants import WrappedEncoder, with_settings
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.sample import SAMPLE_VERSION, load
@@ -27,13 +30,10 @@ from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store import EmbeddingStore, StoredEncoder, stored
 from patent_mteb.store.batches import as_array, as_matrix, text_loader
 from patent_mteb.store.codecs import Codec, Levels, Signs
-from patent_mteb.store.resolve import plain
-from patent_mteb.store.settings import NEUTRAL
 
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
 
-VECTOR_PRECISIONS = ("int8", "uint8", "binary")
 _TEXTS = 256
 _DEVIATIONS = 4
 _BATCH = 32

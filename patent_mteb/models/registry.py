@@ -33,6 +33,7 @@ from patent_mteb._mteb import registered
 from patent_mteb.data.hub import is_commit
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision
+from patent_mteb.identity.loaded import NamedModel, note
 from patent_mteb.models.checkpoints import CHECKPOINTS, Checkpoint, Prompts
 from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts, prompt_for
 from patent_mteb.models.variants import (
@@ -47,7 +48,6 @@ from patent_mteb.published import citation
 from patent_mteb.recipes.patentmap import SECTION_TAGS
 from patent_mteb.search.bm25 import BM25_METAS, bm25
 from patent_mteb.search.late_interaction import METAS as LATE_INTERACTION_METAS
-from patent_mteb.store.settings import LiveIdentity, note
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
@@ -60,7 +60,7 @@ _LOCAL = "local-"
 _TASK_OF_ROW = {row: task for task, row in TASK_PROMPTS.items()}
 
 
-class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: ignore[misc]
+class PatentEncoder(NamedModel, SentenceTransformerEncoderWrapper):  # type: ignore[misc]
     """mteb's sentence-transformers wrapper with the prompts of Table 11, or with none.
 
     ``model_prompts`` holds the prompts of every patent task that is registered when the model is loaded. Prompts of

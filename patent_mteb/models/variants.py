@@ -29,13 +29,13 @@ import numpy as np
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import unambiguous_settings
+from patent_mteb.identity.loaded import NamedModel
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.patents.views import SEPARATOR
 from patent_mteb.recipes.patentmap import SECTION_TAGS
 from patent_mteb.search.passages import TokenWindows, inner_models, special_tokens, tokenizer_of
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.batches import as_array, as_matrix, text_loader
-from patent_mteb.store.settings import LiveIdentity
 
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
@@ -96,7 +96,7 @@ def with_settings(meta: ModelMeta, **settings: Any) -> ModelMeta:
     )
 
 
-class WrappedEncoder(LiveIdentity):
+class WrappedEncoder(NamedModel):
     """A wrapper of an encoder, whose similarity compares the vectors."""
 
     model: Any

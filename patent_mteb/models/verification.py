@@ -10,12 +10,12 @@ from typing import Any, Literal
 from huggingface_hub import snapshot_download
 
 from patent_mteb.errors import ModelError, did_you_mean
+from patent_mteb.identity.prompts import role_prompts
 from patent_mteb.models.checkpoints import CHECKPOINTS
-from patent_mteb.models.loading import folder_facts
+from patent_mteb.models.folders import folder_facts
 from patent_mteb.models.prompts import TABLE_11
 from patent_mteb.models.registry import local_copy
 from patent_mteb.search.checkpoint_files import check_configuration, read_modules, read_settings
-from patent_mteb.store.resolve import role_prompts
 
 _POOLING = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
 """Switches of sentence-transformers before version 6, which writes ``pooling_mode`` instead."""

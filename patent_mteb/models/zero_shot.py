@@ -14,14 +14,14 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision, local_name
+from patent_mteb.identity.loaded import NamedModel
 from patent_mteb.protocols.zero_shot import HYPOTHESIS, Scorer, cross_encoder_scorer, tagger_scorer
 from patent_mteb.search.checkpoint_files import COMPARE
-from patent_mteb.store.settings import LiveIdentity
 
 _LOWEST = 0.01  # minimum confidence of a reported span, below every threshold that the validation split could choose
 
 
-class ZeroShotModel(LiveIdentity):
+class ZeroShotModel(NamedModel):
     """An mteb model that scores label names: ``score_labels(texts, labels) -> [n texts, n labels]``."""
 
     def __init__(self, meta: ModelMeta, scorer: Scorer, model: Any = None, loaded_revision: str | None = None) -> None:

@@ -14,8 +14,8 @@ import polars as pl
 
 from patent_mteb.data.data_source import DataSource
 from patent_mteb.metrics.significance import too_small
+from patent_mteb.models.behaviour import difference
 from patent_mteb.report.words import visible
-from patent_mteb.store.canaries import difference
 from patent_mteb.tasks.catalogue import SuiteTask
 from patent_mteb.tasks.evidence import COST
 from patent_mteb.tasks.verification import Place, part_of

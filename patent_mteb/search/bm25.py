@@ -37,6 +37,7 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
 from patent_mteb.identity import number
+from patent_mteb.identity.loaded import NamedModel
 from patent_mteb.memory import portion
 from patent_mteb.patents.on_disk import in_memory_up_to
 from patent_mteb.search.analysers import (
@@ -55,7 +56,6 @@ from patent_mteb.search.cache import content_of
 from patent_mteb.search.memory_cache import LRUCache, RankingCache
 from patent_mteb.search.run import Run, TopK
 from patent_mteb.search.timing import phase
-from patent_mteb.store.settings import LiveIdentity
 
 logger = logging.getLogger(__name__)
 _AT_ONCE = 1 << 27  # bytes of the weights of a block
@@ -291,7 +291,7 @@ def _narrow(counts: Any) -> Any:
     return counts
 
 
-class BM25(LiveIdentity, ArraySearch):
+class BM25(NamedModel, ArraySearch):
     """BM25 over the texts of a corpus; see the module. Scores do not depend on the number of threads."""
 
     usual_settings: ClassVar[Mapping[str, Any]] = {"token_pattern": TOKEN_PATTERN}

@@ -18,7 +18,6 @@ from patent_mteb.search.base import ArraySearch, SearchContext, span_end, text_b
 from patent_mteb.search.engine import engine
 from patent_mteb.search.memory_cache import LRUCache
 from patent_mteb.search.run import Run
-from patent_mteb.store.settings import live_meta
 
 _ROWS_AT_ONCE = 10_000
 _BYTES_AT_ONCE = 1 << 26
@@ -84,7 +83,7 @@ class Cached(ArraySearch):
         self._corpus_content = content_of(self.corpus)
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
-        key = search_key(live_meta(self.model), self._corpus_content, queries, context)
+        key = search_key(self.model.mteb_model_meta, self._corpus_content, queries, context)
         if (known := self.cache.get(key, top_k)) is not None:
             return known
         self._system.ensure_indexed(self.corpus, context)
@@ -93,7 +92,7 @@ class Cached(ArraySearch):
         return run
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        meta = live_meta(self.model)
+        meta = self.model.mteb_model_meta
         contexts = context, replace(context, hidden={})
         keys = [search_key(meta, self._corpus_content, queries, each) for each in contexts]
         seen, unfiltered = (self.cache.get(key, top_k) for key in keys)

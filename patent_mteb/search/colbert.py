@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision, local_name
+from patent_mteb.identity.prompts import ROLE_NAMES, role_prompts
 from patent_mteb.search.checkpoint_files import read_modules, read_settings
-from patent_mteb.store.resolve import ROLE_NAMES, role_prompts
 
 Backend = Literal["sentence-transformers", "pylate"]
 CheckpointFormat = Literal["pylate", "stanford", "sentence-transformers"]

@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from patent_mteb.errors import ModelError
+from patent_mteb.identity.loaded import NamedModel, note
+from patent_mteb.identity.prompts import ROLE_NAMES, report_roles
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
 from patent_mteb.search.colbert import (
     KNOWN_SETTINGS,
@@ -41,8 +43,6 @@ from patent_mteb.search.run import Run, TopK
 from patent_mteb.search.timing import phase
 from patent_mteb.store.codecs import Codec, Scaled
 from patent_mteb.store.keys import hash_texts
-from patent_mteb.store.resolve import ROLE_NAMES, report_roles
-from patent_mteb.store.settings import LiveIdentity, note
 from patent_mteb.store.store import EmbeddingStore, open_store
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def add_pairs(
 TokenPrecision = Literal["float32", "int8"]
 
 
-class LateInteraction(LiveIdentity, ArraySearch):
+class LateInteraction(NamedModel, ArraySearch):
     """A ColBERT checkpoint as an mteb model.
 
     Retrieval and reranking tasks use exact MaxSim. All other tasks use ``encode``: the mean of the token vectors of a

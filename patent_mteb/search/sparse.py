@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from patent_mteb.errors import ModelError
+from patent_mteb.identity.loaded import NamedModel, note
+from patent_mteb.identity.prompts import facts_of, prompt_text
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
 from patent_mteb.search.late_interaction import TokenStore
 from patent_mteb.search.run import Run, TopK
 from patent_mteb.search.timing import phase
 from patent_mteb.search.vectors import slices_of
 from patent_mteb.store.batches import text_loader
-from patent_mteb.store.resolve import facts_of, prompt_text
-from patent_mteb.store.settings import LiveIdentity, note
 from patent_mteb.store.store import EmbeddingStore, open_store
 
 _DOCUMENTS_AT_ONCE = 4096
@@ -42,7 +42,7 @@ def sparse_prompt(encoder: SparseEncoderWrapper, task: TaskMetadata, role: Promp
     return prompt_text(core, (encoder.model_prompts or {}).get(name or ""), role.value if role else None)
 
 
-class SparseSearch(LiveIdentity, ArraySearch):
+class SparseSearch(NamedModel, ArraySearch):
     def __init__(self, model: SparseEncoderWrapper) -> None:
         self.model = note(model)
         self.similarity = str(model.model.similarity_fn_name)

@@ -16,8 +16,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
+from patent_mteb.identity.prompts import plain
 from patent_mteb.patents.corpus import text_dataset
-from patent_mteb.store.resolve import plain
 
 _CHARACTERS_A_TOKEN = 16  # only the first 16 characters a token of the model's limit are counted
 _COUNTED_AT_ONCE = 1000

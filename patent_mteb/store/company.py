@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,18 @@ from patent_mteb.errors import ModelError
 from patent_mteb.store.batches import as_array, as_matrix
 
 LARGEST = 0.1  # largest relative distance within a run that may be noise
+TOLERANCES = {"torch.float16": 0.01, "torch.bfloat16": 0.05, "float16": 0.01, "int8": 0.05}
+"""Largest relative distance that is rounding, by number type."""
+_TOLERANCE = 1e-3
 _LARGE = 64  # texts of a call, a usual batch; the fixed texts of the canaries show the faults of smaller ones
 _AGAIN = 4  # texts that are encoded again
 _COMPARED = 512  # texts whose vectors are compared with each other
 logger = logging.getLogger(__name__)
+
+
+def tolerance_of(types: Iterable[str]) -> float:
+    """Relative distance that is rounding for vectors in these number types."""
+    return max(TOLERANCES.get(one, _TOLERANCE) for one in types)
 
 
 def largest_distance(first: ArrayLike, second: ArrayLike) -> float:

@@ -30,13 +30,13 @@ from tqdm.auto import tqdm
 from patent_mteb.errors import ModelError
 from patent_mteb.files import read_json
 from patent_mteb.identity import json_digest
+from patent_mteb.identity.loaded import DIGESTS, NamedModel, check, effective_kwargs, model_facts, note
+from patent_mteb.identity.prompts import Facts, Prompt, facts_of, placed, plain, resolve, weightless
 from patent_mteb.store.batches import as_array, as_matrix, loader_of, rows_of, texts_of, token_lengths, within_budget
 from patent_mteb.store.codecs import Codec
 from patent_mteb.store.company import check_company
 from patent_mteb.store.keys import Keys, distinct, hash_texts
 from patent_mteb.store.locks import claimed_groups, grouped
-from patent_mteb.store.resolve import Facts, Prompt, facts_of, placed, plain, resolve, weightless
-from patent_mteb.store.settings import DIGESTS, LiveIdentity, effective_kwargs, model_facts, note, unseen_changes
 from patent_mteb.store.space import DTYPES, Space
 from patent_mteb.store.store import EmbeddingStore, open_store
 
@@ -166,7 +166,7 @@ def stored(
     return StoredEncoder(model, open_store(path), dtype, chunk_texts=chunk_texts)
 
 
-class StoredEncoder(LiveIdentity):
+class StoredEncoder(NamedModel):
     """An mteb encoder in front of an :class:`EmbeddingStore`; see :func:`stored`.
 
     A custom encoder may define ``store_prompt(task_metadata, prompt_type) -> str``, the prompt that it puts before a
@@ -208,6 +208,7 @@ class StoredEncoder(LiveIdentity):
             meta = placed(model)
         else:
             self._model = as_encoder(model)
+            check(self._model)
             meta = self._model.mteb_model_meta
         self._meta = checked_meta(meta, type(model).__name__)
         self._doubles: dict[str, Any] = {}
@@ -334,7 +335,10 @@ class StoredEncoder(LiveIdentity):
         The model is loaded if a text is missing: only then are its settings certain.
         """
         plan = self._plan(inputs, texts, arguments)
-        if plan.stored.all() or self.loaded:
+        if plan.stored.all():
+            return plan
+        if self.loaded:
+            check(self._model)  # its vectors are stored under what it was when it was loaded
             return plan
         _ = self.model
         return self._plan(inputs, texts, arguments)
@@ -356,8 +360,6 @@ class StoredEncoder(LiveIdentity):
             "settings": facts.settings,
             "encode_kwargs": effective_kwargs(kwargs),
         }
-        if self.loaded:
-            identity |= unseen_changes(self._model)
         if self._codec is not None:
             identity["codec"] = dict(self._codec.settings)
         space = self.store.space(identity, self.dtype)

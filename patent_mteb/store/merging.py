@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_json, write_json
-from patent_mteb.store.canaries import tolerance_of
-from patent_mteb.store.company import largest_distance
+from patent_mteb.store.company import largest_distance, tolerance_of
 from patent_mteb.store.keys import Keys, distinct
 from patent_mteb.store.shards import BlockKeys, Shard
 from patent_mteb.store.space import Space, spread

@@ -22,10 +22,10 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
+from patent_mteb.identity.loaded import NamedModel
+from patent_mteb.identity.prompts import qualified
 from patent_mteb.store.batches import as_array, text_loader
 from patent_mteb.store.encoder import progress_bar, stored
-from patent_mteb.store.resolve import qualified
-from patent_mteb.store.settings import LiveIdentity
 
 _SETTINGS = "max_seq_length max_length query_prefix passage_prefix prompts default_prompt_name activation_fn dtype"
 _AT_ONCE = 4096
@@ -50,7 +50,7 @@ def one_score(scores: Any, name: str | None) -> NDArray[np.float64]:
     return values
 
 
-class StoredPairs(LiveIdentity):
+class StoredPairs(NamedModel):
     """A cross-encoder in front of a store; made by :func:`stored_pairs`."""
 
     def __init__(self, model: CrossEncoderProtocol, path: Path | str | None = None) -> None:

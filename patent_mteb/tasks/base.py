@@ -30,14 +30,14 @@ from patent_mteb.data.loading import DATA_VARIABLE, Own
 from patent_mteb.data.releases import rows_of
 from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.files import cache_root, read_json
+from patent_mteb.identity.loaded import check_identity
+from patent_mteb.identity.prompts import facts_of, resolve
+from patent_mteb.models.behaviour import encoders
 from patent_mteb.models.registry import PatentEncoder
 from patent_mteb.published import stated
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.sparse import sparse_prompt
-from patent_mteb.store.canaries import encoders
 from patent_mteb.store.encoder import StoredEncoder
-from patent_mteb.store.resolve import facts_of, resolve
-from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
 from patent_mteb.tasks.evidence import KEY, data_digest, measured, set_record, with_evidence
 from patent_mteb.tasks.own_data import own_data_task

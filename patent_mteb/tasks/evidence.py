@@ -16,7 +16,7 @@ files), of the scoring (:attr:`patent_mteb.tasks.base.PatentTask.scoring`) and o
                  this evaluation, and of the index (not of passages and late interaction)
 ``model``        name, revision, settings, digests of weights, modules and tokenizer, device, number type, ``card``: a
                  digest of the facts in its ``model_meta.json`` that a report shows (:data:`CARD`), and ``behaviour``:
-                 the vectors of its encoders for fixed texts (:mod:`patent_mteb.store.canaries`)
+                 the vectors of its encoders for fixed texts (:mod:`patent_mteb.models.behaviour`)
 ``seal``         checksum of all numbers of the entry and of this record
 ===============  =======================================================================================================
 
@@ -44,13 +44,13 @@ import xxhash
 from numpy.typing import NDArray
 
 from patent_mteb.identity import version
+from patent_mteb.identity.loaded import model_facts
+from patent_mteb.models.behaviour import behaviours, encoders, has_search_models
 from patent_mteb.patents.corpus import release_pages
 from patent_mteb.search import base
 from patent_mteb.search.run import Run
 from patent_mteb.search.timing import timed
-from patent_mteb.store.canaries import behaviours, encoders, has_search_models
 from patent_mteb.store.encoder import StoredEncoder
-from patent_mteb.store.settings import model_facts
 
 KEY = "evidence"  # key of the record in the scores
 COST = "cost"  # key of the cost in the evidence

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.identity import NO_REVISION, model_folder
-from patent_mteb.store.canaries import difference
+from patent_mteb.models.behaviour import difference
 from patent_mteb.tasks.evidence import KEY, ROWS, checksum, identity_of, rows_digest
 
 TOLERANCE = 1e-5  # mteb rounds its scores to five decimals

@@ -23,7 +23,7 @@ from transformers import TrainerCallback, set_seed
 from patent_mteb.errors import DataError
 from patent_mteb.files import folder_lock, read_json, write_json, write_text
 from patent_mteb.identity import content_hash, version
-from patent_mteb.models.loading import RECORD
+from patent_mteb.models.folders import RECORD
 from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts
 from patent_mteb.recipes.parameters import written
 from patent_mteb.training import distilling, model_kinds, multitask

@@ -11,7 +11,7 @@ from chat_server import KEY, chat_server
 from tiny_checkpoints import write_cross_encoder
 
 from patent_mteb.cli import main
-from patent_mteb.store.canaries import TEXTS
+from patent_mteb.models.behaviour import TEXTS
 
 TASK = "PatentMapAbsToAbsRetrieval.sample"
 

@@ -10,8 +10,8 @@ from small_patents import Words
 import patent_mteb
 from patent_mteb.experiments.plan import plan
 from patent_mteb.experiments.run import Outcome, _remaining_time, run
+from patent_mteb.models.behaviour import TEXTS
 from patent_mteb.store import EmbeddingStore, stored
-from patent_mteb.store.canaries import TEXTS
 from patent_mteb.tasks.selection import choose
 
 TASKS = ["PatentMapAbsToAbsRetrieval.sample", "PatenTEBBloom.sample", "PatentMapClmToAllRetrieval.sample"]

@@ -21,8 +21,8 @@ from patent_mteb.cli import main
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments import run
 from patent_mteb.models import load, stored
+from patent_mteb.models.behaviour import Canaries
 from patent_mteb.store import EmbeddingStore
-from patent_mteb.store.canaries import Canaries
 from patent_mteb.store.merging import merge
 
 TASK = "PatenTEBEffect2Substance.sample"

@@ -21,12 +21,13 @@ from patent_mteb import identity
 from patent_mteb.data import loading
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments import run, sweep
-from patent_mteb.models import Hybrid, Passages, Truncated, bm25, load, stored
+from patent_mteb.identity import loaded as settings
+from patent_mteb.models import Hybrid, Passages, Truncated, bm25, changed, load, stored
 from patent_mteb.models.loading import find_meta
 from patent_mteb.models.variants import with_settings
 from patent_mteb.report.collect import collect
 from patent_mteb.search.bm25 import BM25, BM25Settings
-from patent_mteb.store import settings
+from patent_mteb.store.batches import text_loader
 
 TASK = "PatenTEBEffect2Substance.sample"
 
@@ -160,51 +161,98 @@ class TestSettings:
         for wrap in (
             lambda model: model,
             lambda model: stored(model, tmp_path),
-            lambda model: settings.with_current_settings(model, {"batch_size": 4}),
+            lambda model: settings.with_arguments(model, {"batch_size": 4}),
         ):
             assert kwargs_of(wrap(load(str(checkpoint)))) == {}
         model = load(str(checkpoint))
         patent_mteb.rank(model, TASK)
-        assert kwargs_of(model) == {}
+        assert kwargs_of(changed(model)) == {}
         longer(model)
-        assert set(kwargs_of(model)) == {"settings"}
+        assert set(kwargs_of(changed(model))) == {"settings"}
         longer(model, 512)
-        assert kwargs_of(model) == {}
+        assert kwargs_of(changed(model)) == {}
 
     @pytest.mark.slow
     @pytest.mark.parametrize("wrapped", WRAPPERS)
-    def test_a_changed_setting_is_another_identity(self, checkpoint, tmp_path, wrapped):
+    def test_a_changed_setting_is_refused_or_another_identity(self, checkpoint, tmp_path, wrapped):
         """tests/faults/test_pairs.py has the settings; here are the wrappers."""
         wrap = WRAPPERS[wrapped]
-        before = wrap(load(str(checkpoint)), tmp_path).mteb_model_meta
         model = load(str(checkpoint))
+        wrapper = wrap(model, tmp_path)
+        before = wrapper.mteb_model_meta
         longer(model)
-        after = wrap(model, tmp_path).mteb_model_meta
+        for one in (wrapper, wrapper, wrapper):  # a refusal does not accept the change
+            with pytest.raises(ModelError, match=r"max_seq_length.*changed.*Remedy.*max_tokens=128.*changed\(model\)"):
+                settings.check(one)
+        after = wrap(changed(model), tmp_path).mteb_model_meta
         assert before.name == after.name
         assert (before.revision, before.experiment_name) != (after.revision, after.experiment_name)
         assert '"settings"' in json.dumps(after.experiment_kwargs)
+        if wrapped != "plain":
+            with pytest.raises(ModelError, match=r"max_seq_length.*changed"):
+                settings.check(wrapper)
 
     @pytest.mark.slow
     def test_it_gets_its_own_score(self, checkpoint, tmp_path):
         plain = scored(load(str(checkpoint)), tmp_path / "results")
-        model = stored(load(str(checkpoint)), tmp_path / "store")
-        scored(model, tmp_path / "results")
-        trained(model.model)
-        found = scored(model, tmp_path / "results")
+        model = load(str(checkpoint))
+        scored(stored(model, tmp_path / "store"), tmp_path / "results")
+        trained(model)
+        found = scored(stored(changed(model), tmp_path / "store"), tmp_path / "results")
         other = load(str(checkpoint))
         trained(other)
-        assert found == scored(other, tmp_path / "apart")
+        assert found == scored(changed(other), tmp_path / "apart") != plain
         assert scored(load(str(checkpoint)), tmp_path / "results") == plain
         assert len(list((tmp_path / "results").rglob(f"{TASK}.json"))) == 2
 
     @pytest.mark.slow
-    def test_a_model_changed_after_it_was_wrapped(self, checkpoint, tmp_path):
+    @pytest.mark.parametrize("asked", ["evaluate", "rank", "mteb", "run", "store"])
+    def test_a_changed_model_is_asked_nothing(self, checkpoint, tmp_path, asked):
+        model = stored(load(str(checkpoint)), tmp_path / "store")
+        cache = ResultCache(tmp_path / "results")
+        ask = {
+            "evaluate": lambda: patent_mteb.evaluate(model, TASK),
+            "rank": lambda: patent_mteb.rank(model, TASK),
+            "mteb": lambda: mteb.evaluate(
+                model, mteb.get_task(TASK), cache=cache, co2_tracker=False, show_progress_bar=False
+            ),
+            "run": lambda: run.run(model, [mteb.get_task(TASK)], tmp_path / "results", show_progress=False),
+            "store": lambda: model.encode(text_loader(["a pump"], 1), task_metadata=mteb.get_task(TASK).metadata),
+        }[asked]
+        ask()
+        longer(model.model)
+        with pytest.raises(ModelError, match=r"max_seq_length.*changed"):
+            ask()
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("way", ["data", "view of NumPy"])
+    def test_what_no_counter_shows_is_seen_by_the_digests(self, checkpoint, tmp_path, way):
+        """At the latest at the end of the run, whose scores are said to be unreliable."""
         model = load(str(checkpoint))
-        system = Passages(model, 64)
-        longer(model, 4)
-        assert scored(system, tmp_path / "one") == scored(Passages(model, 64), tmp_path / "two")
-        with pytest.raises(ModelError, match=r"max_seq_length.*Remedy"):
-            mteb.evaluate(system, mteb.get_task(TASK), cache=None, co2_tracker=False, show_progress_bar=False)
+        settings.check(model)
+        weight = next(model.model.parameters())
+        version = weight._version
+        changing = weight.data if way == "data" else weight.detach().numpy()
+        rows = changing[:] * 1
+        changing[:] = rows[::-1].copy() if way != "data" else rows.flip(0)
+        assert weight._version == version
+        settings.check(model)
+        with pytest.raises(ModelError, match="weights changed"):
+            settings.check(model, whole=True)
+
+    def test_a_training_that_changes_a_run_is_said_at_its_end(self, checkpoint, tmp_path):
+        model, task = load(str(checkpoint)), mteb.get_task(TASK)
+        encode = model.encode
+
+        def changing(*args, **kwargs):
+            found = encode(*args, **kwargs)
+            if kwargs["task_metadata"].name == TASK:
+                next(model.model.parameters()).data.mul_(1.001)
+            return found
+
+        model.encode = changing
+        report = run.run(model, [task], tmp_path, show_progress=False)
+        assert "weights changed" in (report.doubt or report.outcomes[0].reason) and report.exit_status == 1
 
     @pytest.mark.slow
     def test_arguments_of_encode_are_settings(self, checkpoint, tmp_path):
@@ -247,14 +295,14 @@ class TestSettings:
         with torch.no_grad():
             for weight in other.parameters():
                 weight.copy_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(1)))
-        changed = score(other)
-        assert changed != pytest.approx(expected, abs=1e-3)
+        apart = score(other)
+        assert apart != pytest.approx(expected, abs=1e-3)
         assert score(SentenceTransformer(str(checkpoint), device="cpu")) == pytest.approx(expected, abs=1e-5)
         folders = [path.parent.parent.name + "/" + path.parent.name for path in tmp_path.rglob("model_meta.json")]
         assert len(folders) == len(set(folders)) == 2 and all(one.startswith("local__") for one in folders)
         frame = patent_mteb.evaluate([SentenceTransformer(str(checkpoint), device="cpu"), other], TASK, baseline="bm25")
         values = frame.filter(pl.col("slice") == "")["value"].to_list()
-        assert values[:2] == pytest.approx([expected, changed], abs=1e-4) and len(values) == 3
+        assert values[:2] == pytest.approx([expected, apart], abs=1e-4) and len(values) == 3
         assert frame["model"].n_unique() == 3
 
 

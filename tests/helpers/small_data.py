@@ -14,8 +14,8 @@ from datasets import Dataset
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta
 
+from patent_mteb.models.behaviour import TEXTS
 from patent_mteb.patents.records import Citation, Claim, ExpertSummary, Label, Patent
-from patent_mteb.store.canaries import TEXTS
 
 MOBILITY, VISION = Label("Emerging", "Mobility", "Walking"), Label("Emerging", "Vision", "Readers")
 

@@ -10,8 +10,8 @@ import numpy as np
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb import sample
+from patent_mteb.models.behaviour import TEXTS
 from patent_mteb.patents.records import Citation, Claim, Description, MachineSummaries, Patent
-from patent_mteb.store.canaries import TEXTS
 
 TOPICS = ("brake", "pump", "antenna", "enzyme", "lens", "loom")
 CODES = ("B60T 8/17", "F04D 29/66", "H01Q 1/24", "C12N 9/14", "G02B 3/00", "D03D 47/30")

@@ -14,10 +14,10 @@ from transformers import AutoModel, AutoTokenizer
 from patent_mteb.cli import main
 from patent_mteb.cli.options import Precision
 from patent_mteb.errors import ModelError
-from patent_mteb.models import bm25, load, loading
-from patent_mteb.models.loading import AUTOCAST
+from patent_mteb.identity.loaded import check_identity
+from patent_mteb.models import bm25, changed, load
 from patent_mteb.models.registry import load_plain
-from patent_mteb.store.settings import check_identity
+from patent_mteb.models.spec import AUTOCAST, PRECISIONS
 
 TEXT = "a b c d e f g h"
 
@@ -74,13 +74,16 @@ def test_products_in_bfloat16_are_torchs_autocast_and_an_identity_of_its_own(fol
     assert settings(model) == {"precision": AUTOCAST}
     check_identity(model)
     precisions = get_args(Precision)
-    assert AUTOCAST in precisions and set(precisions) == set(loading.PRECISIONS)
+    assert AUTOCAST in precisions and set(precisions) == set(PRECISIONS)
 
 
 def test_what_is_changed_afterwards_is_still_seen(folder):
     model = load(str(folder), device="cpu", max_tokens=6)
     model.model.max_seq_length = 4
-    assert "settings" in settings(model)
+    with pytest.raises(ModelError, match=r"max_seq_length.*changed"):
+        check_identity(model)
+    assert "settings" in settings(changed(model))
+    check_identity(model)
 
 
 @pytest.mark.slow
@@ -110,7 +113,7 @@ def test_settings_that_are_none(folder, given, said):
 
 @pytest.mark.parametrize("given", [{"max_tokens": 8}, {"layers": 1}, {"input": "noSEP"}])
 def test_what_is_no_encoder_has_no_such_setting(given):
-    with pytest.raises(ModelError, match="does not encode texts"):
+    with pytest.raises(ModelError, match="is not an encoder, so it has no"):
         load("bm25-dapfam", **given)
     assert bm25("dapfam").mteb_model_meta.experiment_kwargs == load("bm25-dapfam").mteb_model_meta.experiment_kwargs
 

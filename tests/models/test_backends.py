@@ -9,8 +9,10 @@ import pytest
 from small_patents import Words
 
 from patent_mteb.errors import ModelError
-from patent_mteb.models import loading
-from patent_mteb.models.loading import AUTOCAST, fastest, load
+from patent_mteb.models import backends
+from patent_mteb.models.backends import backend_arguments, fastest
+from patent_mteb.models.loading import load
+from patent_mteb.models.spec import AUTOCAST
 
 
 class Slow(Words):
@@ -32,8 +34,8 @@ def measure(monkeypatch):
     """Run with the seconds a text of each candidate; returns the choice and the encoders."""
     clock, made = [0.0], {}
     monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
-    monkeypatch.setattr(loading, "find_spec", lambda name: name in ("optimum", "openvino"))
-    monkeypatch.setattr(loading, "calibration_texts", lambda: [f"text {number}" for number in range(100)])
+    monkeypatch.setattr(backends, "find_spec", lambda name: name in ("optimum", "openvino"))
+    monkeypatch.setattr(backends, "calibration_texts", lambda: [f"text {number}" for number in range(100)])
 
     def run(seconds, precision=None):
         def load_with(precision=None, backend="torch"):
@@ -75,9 +77,9 @@ def test_a_given_precision_is_kept_and_torch_must_load(measure):
 
 
 def test_the_remedy_for_missing_packages_can_be_installed(tmp_path, monkeypatch):
-    monkeypatch.setattr(loading, "find_spec", lambda name: None)
+    monkeypatch.setattr(backends, "find_spec", lambda name: None)
     for backend, said in (("onnx", "use openvino"), ("openvino", "an environment of its own pip install")):
         with pytest.raises(ModelError, match=said):
-            loading._backend_arguments(backend, None, {})
+            backend_arguments(backend, None, {})
     with pytest.raises(ModelError, match="is not an encoder"):
         load("bm25-dapfam", backend="auto")

@@ -13,7 +13,7 @@ from tokenizers.models import WordLevel
 
 from patent_mteb.errors import ModelError
 from patent_mteb.models import Truncated, load
-from patent_mteb.models.loading import folder_facts
+from patent_mteb.models.folders import folder_facts
 from patent_mteb.store import stored
 
 

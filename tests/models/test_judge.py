@@ -14,9 +14,9 @@ from search_calls import run_of
 from patent_mteb.endpoints.chat import Answers, Budget, BudgetError, Chat, Meter, Prices
 from patent_mteb.endpoints.client import Endpoint
 from patent_mteb.errors import ModelError
+from patent_mteb.models.behaviour import behaviours, difference
 from patent_mteb.models.judge import Judge, grade_in
 from patent_mteb.search.rerank import Reranked
-from patent_mteb.store.canaries import behaviours, difference
 
 
 def said(body):

@@ -11,9 +11,9 @@ from search_calls import run_of
 from patent_mteb.endpoints.chat import Answers, Chat
 from patent_mteb.endpoints.client import Endpoint
 from patent_mteb.errors import ModelError
+from patent_mteb.models.behaviour import behaviours, difference
 from patent_mteb.models.judge import ListJudge, heap, numbers_in, sliding
 from patent_mteb.search.rerank import Reranked
-from patent_mteb.store.canaries import behaviours, difference
 
 LARGE = {f"d{number}": f"rotor {number}" for number in range(60)}
 

@@ -59,10 +59,10 @@ def test_attention_is_another_identity_and_the_same_vectors_but_for_last_bits(ti
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"backend": "tensorrt"}, "unknown backend 'tensorrt'.*one of torch, onnx, openvino"),
+        ({"backend": "tensorrt"}, "is not an encoder"),
         ({"attention": "eager"}, "is not an encoder"),
-        ({"server": "http://host/v1", "precision": "bfloat16"}, "cannot be changed"),
-        ({"server": "http://host/v1", "attention": "eager"}, "chooses its own backend"),
+        ({"server": "http://host/v1", "precision": "bfloat16"}, "set up by its server, so it has no precision"),
+        ({"server": "http://host/v1", "attention": "eager"}, "set up by its server, so it has no attention"),
     ],
 )
 def test_what_a_model_cannot_be_run_by_is_refused(given, message):
@@ -71,6 +71,8 @@ def test_what_a_model_cannot_be_run_by_is_refused(given, message):
 
 
 def test_a_backend_whose_packages_are_missing_names_them(tiny, monkeypatch):
-    monkeypatch.setattr("patent_mteb.models.loading.find_spec", lambda name: None)
+    with pytest.raises(ModelError, match=r"unknown backend 'tensorrt'.*one of torch, onnx, openvino"):
+        load(str(tiny), backend="tensorrt")
+    monkeypatch.setattr("patent_mteb.models.backends.find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"needs optimum and onnxruntime\. Remedy: use openvino"):
         load(str(tiny), backend="onnx")

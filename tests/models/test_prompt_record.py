@@ -18,8 +18,8 @@ from sentence_transformers import SentenceTransformer
 from tiny_checkpoints import checkpoint
 
 from patent_mteb.models import Hybrid, Truncated, bm25, stored
+from patent_mteb.models.behaviour import TEXTS
 from patent_mteb.models.registry import load_plain
-from patent_mteb.store.canaries import TEXTS
 from patent_mteb.tasks.base import prompts_put
 
 RETRIEVAL, PAIRS = "PatenTEBEffect2Substance.sample", "PatenTEBParaProblem.sample"

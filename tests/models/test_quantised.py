@@ -16,7 +16,8 @@ from torch.utils.data import DataLoader
 from patent_mteb.data import loading
 from patent_mteb.errors import ModelError
 from patent_mteb.models import Passages, Quantised, Truncated, load, stored
-from patent_mteb.models.quantised import VECTOR_PRECISIONS, calibration_texts
+from patent_mteb.models.quantised import calibration_texts
+from patent_mteb.models.spec import VECTOR_PRECISIONS
 from patent_mteb.search.passages import TokenWindows
 
 WHERE = {"task_metadata": mteb.get_task("NFCorpus").metadata, "hf_split": "test", "hf_subset": "default"}

@@ -20,10 +20,11 @@ from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladeP
 
 from patent_mteb.endpoints.client import Endpoint
 from patent_mteb.errors import ModelError
+from patent_mteb.identity.prompts import role_prompts
 from patent_mteb.models import load, stored
-from patent_mteb.models.loading import Served, find_meta
+from patent_mteb.models.loading import find_meta
+from patent_mteb.models.served import Served
 from patent_mteb.store.batches import text_loader
-from patent_mteb.store.resolve import role_prompts
 from patent_mteb.tasks.base import prompts_put
 
 TASK = mteb.get_task("PatenTEBEffect2Substance.sample").metadata

@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader
 from patent_mteb.cli import main
 from patent_mteb.endpoints.client import Endpoint, EndpointError
 from patent_mteb.experiments.plan import plan
-from patent_mteb.models.loading import Served
+from patent_mteb.models.served import Served
 from patent_mteb.store import stored
 
 WHERE = {"task_metadata": mteb.get_task("STSBenchmark").metadata, "hf_split": "test", "hf_subset": "default"}

@@ -11,7 +11,7 @@ from tiny_checkpoints import checkpoint
 from torch.utils.data import DataLoader
 
 from patent_mteb.errors import ModelError
-from patent_mteb.models import bm25, compose, load, stored
+from patent_mteb.models import bm25, changed, compose, load, stored
 from patent_mteb.models.variants import InputVariant, Spans
 
 WHERE = {"task_metadata": mteb.get_task("STSBenchmark").metadata, "hf_split": "test", "hf_subset": "default"}
@@ -61,6 +61,7 @@ def test_prompts_fit_into_a_span(folder, tmp_path):
     model = load(str(folder))
     plain = Spans(model, "4x16")._window().tokens
     model.model_prompts = {"query": "one two three"}
+    changed(model)
     shorter = plain - len(model.model.tokenizer.tokenize("one two three"))
     assert Spans(model, "4x16")._window().tokens == Spans(stored(model, tmp_path), "4x16")._window().tokens == shorter
 

@@ -12,7 +12,7 @@ import patent_mteb  # noqa: F401
 from patent_mteb.experiments.run import run
 from patent_mteb.files import write_json
 from patent_mteb.models import load
-from patent_mteb.models.loading import RECORD
+from patent_mteb.models.folders import RECORD
 from patent_mteb.report.collect import collect
 from patent_mteb.report.model_facts import facts_of_runs
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from report_folders import add, attest, data_revision, model_folder
 
+from patent_mteb.models.behaviour import Behaviour
 from patent_mteb.report.collect import collect
-from patent_mteb.store.canaries import Behaviour
 from patent_mteb.tasks.evidence import checksum
 
 TASK, CLASSES = "PatentCitationRetrieval", "PatenTEBBloom"

@@ -20,10 +20,10 @@ import patent_mteb
 from patent_mteb.errors import ModelError
 from patent_mteb.experiments import run
 from patent_mteb.models import load, stored
-from patent_mteb.models.loading import kind_of_checkpoint
+from patent_mteb.models.behaviour import behaviours
+from patent_mteb.models.folders import kind_of_checkpoint
 from patent_mteb.search.engine import engine
 from patent_mteb.search.sparse import SparseSearch
-from patent_mteb.store.canaries import behaviours
 
 TASK = "PatenTEBEffect2Substance.sample"
 

@@ -12,8 +12,8 @@ import torch
 from small_patents import Words
 
 from patent_mteb.errors import ModelError
+from patent_mteb.identity.loaded import components, model_facts
 from patent_mteb.search.vectors import Checked, as_tensor, checked_vectors, parts
-from patent_mteb.store.settings import components, model_facts
 
 SOUND = np.random.default_rng(0).standard_normal((9000, 3)).astype(np.float32)
 

@@ -17,10 +17,10 @@ from small_data import HashEncoder
 import patent_mteb
 from patent_mteb.errors import ModelError
 from patent_mteb.experiments import run
-from patent_mteb.models import Hybrid, Truncated, bm25, load, stored
+from patent_mteb.models import Hybrid, Truncated, bm25, changed, load, stored
+from patent_mteb.models import behaviour as canaries
+from patent_mteb.models.behaviour import TEXTS, Behaviour, Canaries, behaviours
 from patent_mteb.models.loading import find_meta
-from patent_mteb.store import canaries
-from patent_mteb.store.canaries import TEXTS, Behaviour, Canaries, behaviours
 from patent_mteb.store.company import LARGEST, largest_distance
 
 TASK = "PatentMapAbsToAbsRetrieval.sample"
@@ -348,7 +348,7 @@ class TestBehaviour:
         first = behaviours(model)
         assert behaviours(model) == first and len(calls) == 2
         model.model[0].auto_model.encoder.layer[0].intermediate.intermediate_act_fn = torch.nn.ReLU()
-        ours, theirs = (Behaviour.read(one[0]) for one in (first, behaviours(model)))
+        ours, theirs = (Behaviour.read(one[0]) for one in (first, behaviours(changed(model))))
         assert not ours.same(theirs)
 
     def test_an_encoder_that_is_not_loaded_is_as_the_store_noted_it(self, checkpoint, tmp_path):

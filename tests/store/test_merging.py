@@ -8,8 +8,8 @@ from small_data import HashEncoder
 
 from patent_mteb.cli import main
 from patent_mteb.errors import DataError
+from patent_mteb.models.behaviour import Canaries
 from patent_mteb.store import EmbeddingStore, hash_texts, stored
-from patent_mteb.store.canaries import Canaries
 from patent_mteb.store.merging import merge
 
 IDENTITY = {"model": "acme/small", "revision": "1"}

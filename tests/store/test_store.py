@@ -24,9 +24,10 @@ from sentence_transformers import SentenceTransformer
 from torch.utils.data import DataLoader
 
 from patent_mteb.errors import DataError, ModelError
+from patent_mteb.identity.prompts import Facts
+from patent_mteb.models import changed
 from patent_mteb.store import EmbeddingStore, default_path, hash_texts, stored
 from patent_mteb.store import encoder as encoder_module
-from patent_mteb.store.resolve import Facts
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:SentenceTransformers that use prompts:UserWarning"),
@@ -773,8 +774,9 @@ def test_a_real_transformer_gets_the_batches_that_stock_mteb_forms(tmp_path, min
         stored(minilm, tmp_path / "fresh").encode(loader(texts[::-1]), **where(STS)), direct[::-1]
     )
     minilm.model.max_seq_length = 8
-    shorter = stored(minilm, tmp_path / "fresh").encode(loader(texts), **where(STS))
-    minilm.model.max_seq_length = 256
+    with pytest.raises(ModelError, match="max_seq_length"):
+        stored(minilm, tmp_path / "fresh")
+    shorter = stored(changed(minilm), tmp_path / "fresh").encode(loader(texts), **where(STS))
     assert np.abs(shorter - direct).max() > 0.01
 
 

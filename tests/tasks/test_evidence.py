@@ -16,9 +16,9 @@ from mteb.results import TaskResult
 from small_data import HashEncoder
 
 from patent_mteb import __version__
-from patent_mteb.models import Hybrid, bm25, load, stored
+from patent_mteb.identity.loaded import model_facts
+from patent_mteb.models import Hybrid, bm25, changed, load, stored
 from patent_mteb.search.run import Run
-from patent_mteb.store.settings import model_facts
 from patent_mteb.tasks import evidence
 
 TASK = "PatentMapAbsToAbsRetrieval.sample"
@@ -179,6 +179,7 @@ def test_settings_and_weights_are_the_same_with_and_without_the_store(tmp_path):
     shorter, halved = load(str(folder)), load(str(folder))
     shorter.model.max_seq_length = 5
     halved.model.half()
+    assert changed(halved) is halved
     assert model_facts(shorter)["settings"] != facts["settings"]
     assert model_facts(halved)["dtype"] == "torch.float16" and model_facts(halved)["weights"] != facts["weights"]
 

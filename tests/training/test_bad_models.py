@@ -17,7 +17,7 @@ from transformers import TrainerCallback
 
 from patent_mteb.cli import main
 from patent_mteb.errors import ModelError
-from patent_mteb.models.loading import training_record
+from patent_mteb.models.folders import training_record
 from patent_mteb.training.bases import load_base, stored_type, unit, vectors_of, warn_of_collapse
 from patent_mteb.training.corpus import read_corpus
 from patent_mteb.training.geometry_log import GeometryLog

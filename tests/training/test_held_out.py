@@ -21,7 +21,7 @@ from patent_mteb.cli import main
 from patent_mteb.experiments.run import run
 from patent_mteb.files import read_parquet
 from patent_mteb.models import load
-from patent_mteb.models.loading import training_record
+from patent_mteb.models.folders import training_record
 from patent_mteb.models.prompts import TABLE_11
 from patent_mteb.training.corpus import read_corpus
 from patent_mteb.training.distilling import student_layers, student_of

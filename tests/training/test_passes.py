@@ -15,7 +15,7 @@ from small_jobs import job, small
 
 from patent_mteb.cli import main
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.models.loading import training_record
+from patent_mteb.models.folders import training_record
 from patent_mteb.training import jobs
 from patent_mteb.training.recipes import find_recipe, settings_for
 from patent_mteb.training.running import one_pass

@@ -19,7 +19,7 @@ from tiny_colbert import write_checkpoint
 
 from patent_mteb.cli import main
 from patent_mteb.files import write_jsonl
-from patent_mteb.models.loading import training_record
+from patent_mteb.models.folders import training_record
 from patent_mteb.training import corpus as corpora
 from patent_mteb.training import model_kinds, multitask
 from patent_mteb.training.recipes import RECIPES, settings_for

@@ -23,7 +23,7 @@ from small_jobs import job, same, small, weights
 from patent_mteb.cli import main
 from patent_mteb.errors import DataError
 from patent_mteb.files import folder_lock
-from patent_mteb.models.loading import training_record
+from patent_mteb.models.folders import training_record
 from patent_mteb.training import jobs
 from patent_mteb.training.bases import HEAD
 from patent_mteb.training.corpus import Corpus

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,10 @@ from mteb.types import PromptType
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError, PatentMTEBError
-from patent_mteb.identity import digest
+from patent_mteb.identity.loaded import components, effective_kwargs, leaves, model_facts, record_for
 from patent_mteb.store.batches import as_array, text_loader, token_lengths
-from patent_mteb.store.company import LARGEST, largest_distance, refuse_company
+from patent_mteb.store.company import LARGEST, largest_distance, refuse_company, tolerance_of
 from patent_mteb.store.encoder import StoredEncoder
-from patent_mteb.store.settings import components, effective_kwargs, leaves, live_settings, model_facts
 
 logger = logging.getLogger(__name__)
 
@@ -45,9 +44,6 @@ TEXTS = (" ".join(f"{n}. {_DEPENDENT if n > 1 else _CLAIM}" for n in range(1, 13
 
 _PAIRS = 8
 _PAIRS_OF_LANGUAGE_MODELS = 4
-TOLERANCES = {"torch.float16": 0.01, "torch.bfloat16": 0.05, "float16": 0.01, "int8": 0.05}
-"""Largest relative distance that is rounding, by number type."""
-_TOLERANCE = 1e-3
 _TOLERANCE_OF_SERVICES = 0.05  # services run on changing hardware, in number types that they do not state
 _WIDTH = 16  # number of projections of a vector in a sketch
 
@@ -132,20 +128,22 @@ def _record(leaf: Any) -> dict[str, Any] | None:
     if isinstance(leaf, StoredEncoder):  # not loaded: its last sketch
         found = Behaviour.read(leaf.noted(_NOTED))
     else:
-        state, known = digest(live_settings(leaf)), getattr(leaf, "__dict__", {}).get(_KNOWN)
-        found = known[1] if known and known[0] == state else _cache_behaviour(leaf, _vectors(leaf, {}))
+        known = record_for(leaf).behaviour
+        found = _remember(leaf, _vectors(leaf, {})) if known is None else known.sketch
     return None if found is None else found.record()
 
 
 def _answers(judge: Any) -> dict[str, Any] | None:
     """Answers of a language model to fixed pairs, requested once an object because they cost money."""
-    if _KNOWN not in vars(judge):
+    record = record_for(judge)
+    if record.behaviour is None:
+        pairs = list(zip(*_pairs(_PAIRS_OF_LANGUAGE_MODELS), strict=True))
         try:
-            vars(judge)[_KNOWN] = judge.fixed_answers(list(zip(*_pairs(_PAIRS_OF_LANGUAGE_MODELS), strict=True)))
+            record.behaviour = _Known(answers=judge.fixed_answers(pairs))
         except PatentMTEBError:
-            vars(judge)[_KNOWN] = None
-    found: dict[str, Any] | None = vars(judge)[_KNOWN]
-    return found
+            record.behaviour = _Known()
+    answers: dict[str, Any] | None = record.behaviour.answers
+    return answers
 
 
 def difference(now: Any, then: Any) -> str:
@@ -175,15 +173,21 @@ def _is_watched(leaf: Any) -> bool:
     return isinstance(leaf, protocols) or hasattr(leaf, "fixed_answers")
 
 
-_KNOWN = "_patent_mteb_behaviour"
 _NOTED = "behaviour"
 
 
-def _cache_behaviour(leaf: Any, vectors: NDArray[Any] | None) -> Behaviour | None:
+@dataclass(frozen=True)
+class _Known:
+    """What a model gave for the fixed texts or pairs; nothing if it does not take them."""
+
+    sketch: Behaviour | None = None
+    answers: dict[str, Any] | None = None
+
+
+def _remember(leaf: Any, vectors: NDArray[Any] | None) -> Behaviour | None:
     scores = not isinstance(leaf, EncoderProtocol)
     found = None if vectors is None else Behaviour.of(vectors, _tolerance(leaf), scores=scores)
-    if hasattr(leaf, "__dict__"):
-        vars(leaf)[_KNOWN] = digest(live_settings(leaf)), found
+    record_for(leaf).behaviour = _Known(found)
     return found
 
 
@@ -338,7 +342,7 @@ class Canaries:
             tolerance = _tolerance(encoder)
             self._first[id(encoder)] = fresh, tolerance
             if not effective_kwargs(self._options):
-                behaviour = _cache_behaviour(wrapped, fresh)
+                behaviour = _remember(wrapped, fresh)
                 if has_store and behaviour is not None:
                     encoder.note(_NOTED, behaviour.record())
             if has_store and (stored := _vectors(encoder, self._options)) is not None:
@@ -361,11 +365,6 @@ def _tolerance(encoder: Any) -> float:
     if getattr(wrapped, "endpoint", None) is not None or "API" in (encoder.mteb_model_meta.framework or ()):
         return _TOLERANCE_OF_SERVICES
     return tolerance_of((*model_facts(encoder)["dtype"].split(", "), str(getattr(encoder, "dtype", ""))))
-
-
-def tolerance_of(types: Iterable[str]) -> float:
-    """Relative distance that is rounding for vectors in these number types."""
-    return max(TOLERANCES.get(one, _TOLERANCE) for one in types)
 
 
 def _judge(encoder: Any, fresh: Any, known: Any, tolerance: float, largest: float, where: str, why: str) -> None:
