@@ -29,7 +29,7 @@ from torch import nn
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.files import read_json
-from patent_mteb.models.loading import kind_of_checkpoint
+from patent_mteb.models.folders import kind_of_checkpoint
 from patent_mteb.search.vectors import DISTINCT, as_tensor, checked_vectors
 from patent_mteb.training.recipes import Settings
 
