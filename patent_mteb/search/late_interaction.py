@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from patent_mteb.errors import ModelError
-from patent_mteb.identity.loaded import NamedModel, note
+from patent_mteb.identity.loaded import NamedModel, check, note
 from patent_mteb.identity.prompts import ROLE_NAMES, report_roles
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
 from patent_mteb.search.colbert import (
@@ -201,6 +201,7 @@ class LateInteraction(NamedModel, ArraySearch):
         if self._token_store is None:
             found = encode(list(texts))
             return [self._codec.value(self._codec.code(vectors)) for vectors in found] if self._codec else found
+        check(self)  # token vectors are stored under what it was when it was loaded
         role, step = "query" if is_query else "document", self._documents_per_chunk()
         return self._token_store.tokens(list(texts), prompt, role, self.mteb_model_meta, step, encode)
 

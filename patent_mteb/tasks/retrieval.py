@@ -30,6 +30,7 @@ from mteb.types import PromptType
 
 from patent_mteb.data.loading import switched_on
 from patent_mteb.errors import DataError
+from patent_mteb.identity.loaded import check
 from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import MEASURES, Judged, QueryScores, mean_scores, retrieval_scores
 from patent_mteb.metrics.significance import bootstrap, by_group, too_small
@@ -288,6 +289,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         self, model: MTEBModels, encode_kwargs: Mapping[str, Any] | None = None
     ) -> tuple[ArraySearch, Any, SearchContext]:
         """Return the search system of a model over the indexed corpus, the queries, and the search context."""
+        check(model)
         self.load_data()
         split = self.loaded_split
         where = {"encode_kwargs": encode_kwargs or {}, "hf_split": self.split, "hf_subset": self.source.subset}

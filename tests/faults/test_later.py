@@ -21,9 +21,11 @@ from sentence_transformers import SentenceTransformer
 from small_data import HashEncoder
 from tiny_colbert import write_checkpoint
 
+import patent_mteb
 from patent_mteb import files, identity
+from patent_mteb.errors import ModelError
 from patent_mteb.experiments import run, sweep
-from patent_mteb.models import bm25
+from patent_mteb.models import bm25, changed
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.run import Run
 
@@ -34,10 +36,8 @@ TASK = "PatenTEBEffect2Substance.sample"
 
 
 @pytest.mark.slow
-def test_a_model_of_mteb_changed_after_its_first_score_is_filed_apart(tmp_path):
-    """mteb looks for a result before it asks the task: the identity of the object itself has to say what was
-    changed.
-    """
+def test_a_model_of_mteb_changed_after_its_first_score_does_not_get_it_again(tmp_path):
+    """mteb looks for a result by name before it asks the task; the object stays one of mteb's class."""
     folder = tiny_checkpoints.checkpoint(tmp_path / "tiny", 16, "mean")
     model = SentenceTransformerEncoderWrapper(SentenceTransformer(str(folder), device="cpu"))
     model.mteb_model_meta = model.mteb_model_meta.model_copy(update={"name": "test/tiny", "revision": "1"})
@@ -52,13 +52,16 @@ def test_a_model_of_mteb_changed_after_its_first_score_is_filed_apart(tmp_path):
 
     whole = score()
     model.model.max_seq_length = 4
-    cut = score()
-    assert cut != whole
+    with pytest.raises(ModelError, match=r"max_seq_length.*changed"):
+        score()
+    changed(model)
     assert set(model.mteb_model_meta.experiment_kwargs) == {"settings"}
+    assert score() != whole
     model.model.max_seq_length = 512
-    assert score() == whole and model.mteb_model_meta.experiment_kwargs is None
+    assert changed(model).mteb_model_meta.experiment_kwargs is None and score() == whole
     assert len(list((tmp_path / "results").rglob(f"{TASK}.json"))) == 2
-    assert isinstance(model, SentenceTransformerEncoderWrapper)
+    assert type(model) is SentenceTransformerEncoderWrapper
+    assert not [name for name in (*vars(model), *vars(model.model)) if "patent" in name]
 
 
 @pytest.fixture
@@ -77,10 +80,12 @@ def shorter(model):
 
 
 @pytest.mark.parametrize("change", [trained, shorter], ids=lambda change: change.__name__)
-def test_late_interaction_changed_after_loading_is_another_identity(colbert, change):
+def test_late_interaction_changed_after_loading_is_refused_or_another_identity(colbert, change):
     before = colbert.mteb_model_meta
     change(colbert)
-    after = colbert.mteb_model_meta
+    with pytest.raises(ModelError, match="changed after the model was loaded"):
+        patent_mteb.rank(colbert, "PatentMapAbsToAbsRetrieval.sample")
+    after = changed(colbert).mteb_model_meta
     assert (after.name, after.revision) == (before.name, before.revision)
     assert after.experiment_name != before.experiment_name
 
@@ -89,8 +94,11 @@ def test_token_vectors_of_changed_weights_are_stored_apart(colbert, tmp_path):
     kept, texts = colbert.with_store(tmp_path / "store", "float32"), ["a pump", "a valve of brass"]
     kept.encode_tokens(texts, is_query=True)
     trained(colbert)
+    with pytest.raises(ModelError, match="weights changed"):
+        kept.encode_tokens(texts, is_query=True)
+    again = changed(colbert).with_store(tmp_path / "store", "float32")
     for got, expected in zip(
-        kept.encode_tokens(texts, is_query=True), colbert.encode_tokens(texts, is_query=True), strict=True
+        again.encode_tokens(texts, is_query=True), colbert.encode_tokens(texts, is_query=True), strict=True
     ):
         np.testing.assert_array_equal(got, expected)
 

@@ -20,6 +20,7 @@ import tiny_checkpoints
 import torch
 from datasets import Dataset
 from mteb.types import PromptType
+from safetensors.torch import load_file, save_file
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 from tokenizers import normalizers, processors
 from torch.utils.data import DataLoader
@@ -126,6 +127,70 @@ def eager(model):
     network(model).set_attn_implementation("eager")
 
 
+def positions_swapped(model):
+    rows = network(model).embeddings.position_embeddings.weight
+    rows.copy_(rows.flip(0))
+
+
+class _Adapter(torch.nn.Module):
+    """A linear layer with a low-rank update, as adapters add it."""
+
+    def __init__(self, linear, scale):
+        super().__init__()
+        draw = torch.Generator().manual_seed(0)
+        self.linear, self.scale = linear, scale
+        self.down = torch.nn.Parameter(torch.randn((2, linear.in_features), generator=draw))
+        self.up = torch.nn.Parameter(torch.randn((linear.out_features, 2), generator=draw))
+
+    def forward(self, x):
+        return self.linear(x) + self.scale * (x @ self.down.T @ self.up.T)
+
+
+def adapted(model, scale=0.5):
+    attention = network(model).encoder.layer[0].attention.self
+    attention.query = _Adapter(attention.query, scale)
+
+
+def quantised(model):
+    torch.ao.quantization.quantize_dynamic(network(model).encoder, {torch.nn.Linear}, inplace=True)
+
+
+def copied_weights(model):
+    for module in model.model.modules():
+        for name, weight in list(module.named_parameters(recurse=False)):
+            setattr(module, name, torch.nn.Parameter(weight.detach().clone()))
+
+
+def changed_back(model):
+    model.model.max_seq_length, before = 8, model.model.max_seq_length
+    with torch.no_grad():
+        embeddings(model).mul_(2.0).mul_(0.5)
+    model.model.max_seq_length = before
+
+
+def exchanged(model):
+    layer = network(model).encoder.layer[0].intermediate
+    draw = torch.Generator().manual_seed(0)
+    layer.dense.weight = torch.nn.Parameter(torch.randn(layer.dense.weight.shape, generator=draw))
+
+
+def dropout_rates(model):
+    for module in model.model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.5
+
+
+def heads(model):
+    for layer in network(model).encoder.layer:
+        attention = layer.attention.self
+        attention.num_attention_heads //= 2
+        attention.attention_head_size *= 2
+
+
+def default_prompt(model):
+    model.model.prompts, model.model.default_prompt_name = {"mine": "m: "}, "mine"
+
+
 def core(model):
     return model.model
 
@@ -170,6 +235,34 @@ OBJECTS = {
     "prompt": (set_on(lambda model: model, "model_prompts", {"document": "a: "}), APART),
     "blanks of a prompt": (set_on(lambda model: model, "model_prompts", {"document": "  "}), ON_PURPOSE),
     "lower case in the module": (lambda model: setattr(model.model[0], "do_lower_case", True), ON_PURPOSE),
+    "positions swapped": (weights(positions_swapped), APART),
+    "a module that changes nothing": (lambda model: model.model.append(torch.nn.Identity()), ON_PURPOSE),
+    "a low-rank adapter": (adapted, APART),
+    "an adapter of zeros": (lambda model: adapted(model, 0.0), ON_PURPOSE),
+    "quantised": (quantised, APART),
+    "compiled": (lambda model: network(model).compile(backend="eager"), SHARED),
+    "float64": (lambda model: model.model.double(), ON_PURPOSE),
+    "weights tied to their copies": (copied_weights, SHARED),
+    "without gradients": (lambda model: [p.requires_grad_(False) for p in model.model.parameters()], SHARED),
+    "changed and changed back": (changed_back, SHARED),
+    "evaluated twice": (lambda model: vectors(model, {}), SHARED),
+    "weights scaled by a view of NumPy": (lambda model: embeddings(model).detach().numpy().__imul__(1.5), APART),
+    "weights scaled by .data": (lambda model: embeddings(model).data.mul_(1.5), APART),
+    "one weight exchanged": (exchanged, APART),
+    "dropout rates": (dropout_rates, ON_PURPOSE),
+    "eps of a layer norm": (set_on(lambda model: network(model).embeddings.LayerNorm, "eps", 0.5), APART),
+    "heads": (heads, APART),
+    "the bias of a norm": (weights(lambda model: network(model).embeddings.LayerNorm.bias.add_(0.5)), APART),
+    "query prompt": (set_on(lambda model: model, "model_prompts", {"query": "q: "}), ON_PURPOSE),
+    "both prompts exchanged": (
+        set_on(lambda model: model, "model_prompts", {"query": "d: ", "document": "q: "}),
+        APART,
+    ),
+    "prompt under the name of a passage": (set_on(core, "prompts", {"passage": "p: "}), ON_PURPOSE),
+    "prompt of a task that no task has": (set_on(core, "prompts", {"query": "", "document": "", "sts": "s: "}), SHARED),
+    "default prompt": (default_prompt, ON_PURPOSE),
+    "truncation side": (set_on(tokenizer, "truncation_side", "left"), APART),
+    "an attribute of a subclass": (lambda model: setattr(model.model, "_note", "mine"), SHARED),
 }
 
 LOADED = {
@@ -187,6 +280,11 @@ LOADED = {
     "eps in config_kwargs": ({}, {"config_kwargs": {"layer_norm_eps": 0.5}}, APART),
     "padding in processor_kwargs": ({}, {"processor_kwargs": {"padding_side": "left"}}, APART),
     "device": ({}, {"device": "cpu"}, SHARED),
+    "more tokens than it reads": ({}, {"max_tokens": 4096}, SHARED),
+    "no prompts where there are none": ({}, {"prompts": True}, SHARED),
+    "whole number of tokens": ({"max_tokens": 16}, {"max_tokens": 16, "backend": "torch"}, SHARED),
+    "bytes / bits": ({"precision": "int8"}, {"precision": "binary"}, APART),
+    "layers and tokens": ({"layers": 1}, {"layers": 1, "max_tokens": 16}, APART),
 }
 
 ENCODED = {
@@ -218,6 +316,21 @@ def unread(folder):
         (folder / name).write_text("{}")
 
 
+def rewritten(name):
+    return lambda folder: (folder / name).write_text(json.dumps(json.loads((folder / name).read_text()), indent=7))
+
+
+def sharded(folder):
+    weights, index = load_file(folder / "model.safetensors"), {}
+    names = sorted(weights)
+    for number, part in enumerate((names[: len(names) // 2], names[len(names) // 2 :]), start=1):
+        file = f"model-0000{number}-of-00002.safetensors"
+        save_file({name: weights[name] for name in part}, folder / file, {"format": "pt"})
+        index |= dict.fromkeys(part, file)
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": index}))
+
+
 def case_in_file(folder):
     path = folder / "tokenizer.json"
     document = json.loads(path.read_text())
@@ -234,6 +347,17 @@ FILES = {
     "pooling": (edited("1_Pooling/config.json", pooling_mode="cls"), APART),
     "what no model reads": (unread, SHARED),
     "a file that nobody knows": (written("weights_map.json", "{}"), ON_PURPOSE),
+    "sharded": (sharded, ON_PURPOSE),
+    "prompts of the roles under other names": (
+        edited("config_sentence_transformers.json", prompts={"search_query": "q: ", "passage": "d: "}),
+        APART,
+    ),
+    "an empty prompt": (edited("config_sentence_transformers.json", prompts={"document": ""}), ON_PURPOSE),
+    "positions of config.json": (edited("config.json", max_position_embeddings=512), ON_PURPOSE),
+    "other blanks in a file of JSON": (rewritten("config.json"), ON_PURPOSE),
+    "hidden files": (written(".gitignore"), SHARED),
+    "truncation of the tokenizer": (edited("tokenizer_config.json", truncation_side="left"), APART),
+    "similarity": (edited("config_sentence_transformers.json", similarity_fn_name="dot"), ON_PURPOSE),
 }
 
 

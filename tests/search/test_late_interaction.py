@@ -306,7 +306,7 @@ def test_precision_int8_loads_a_model_of_bytes(checkpoints):
     from patent_mteb.models.loading import load
 
     assert load(str(checkpoints["stanford"]), precision="int8").mteb_model_meta.experiment_kwargs["vectors"] == "int8"
-    with pytest.raises(ModelError, match="no binary"):
+    with pytest.raises(ModelError, match="has no precision"):
         load(str(checkpoints["stanford"]), precision="binary")
 
 

@@ -533,7 +533,7 @@ def test_progress_shows_encoded_reused_and_to_go(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err == ""
     encoder.encode(loader(["a", "b", "c", "d", "e"]), **{**where(), "show_progress_bar": True})
     shown = capsys.readouterr().err
-    assert "test/fake on NFCorpus" in shown and "encoded=2, reused=3, to_go=0" in shown and "5/5" in shown
+    assert "NFCorpus, test/fake" in shown and "encoded=2, reused=3, to_go=0" in shown and "5/5" in shown
 
 
 def test_a_log_gets_a_line_a_minute_not_one_a_batch(tmp_path, capsys):
