@@ -17,7 +17,7 @@ from patent_mteb.report.cells import short, slug
 from patent_mteb.report.charts import CHARTS, Chart
 from patent_mteb.report.collect import Collected, ReportError
 from patent_mteb.report.drawing import Spec
-from patent_mteb.report.series import model_names
+from patent_mteb.report.series import model_names, names_in_text
 from patent_mteb.report.statistics import Statistics
 from patent_mteb.report.view import BenchmarkView, MeasuredTask
 from patent_mteb.report.words import measure_title, visible
@@ -68,7 +68,7 @@ def on_page(
 ) -> list[dict[str, Any]]:
     """Return the charts of a benchmark as JSON-like values; ``numbers`` are those of the runs on the page."""
     found = []
-    names = model_names(view.runs)
+    names = names_in_text(view.results)
     for chart, frame in _with_data(view, geometries, statistics, page=True):
         about, measure = _described(view, chart)
         title = chart.title[:1].upper() + chart.title[1:] + (f": {about}" if about else "")

@@ -33,7 +33,7 @@ from patent_mteb.report.jobs import Job
 from patent_mteb.report.jobs import jobs as jobs_of
 from patent_mteb.report.model_facts import FACTS, facts_of_runs
 from patent_mteb.report.records import state_of_data
-from patent_mteb.report.series import is_bm25, model_names, names_in_text, without_organisation
+from patent_mteb.report.series import is_bm25, names_in_text, without_organisation
 from patent_mteb.report.statistics import Statistics
 from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask, gap_percent
 from patent_mteb.report.words import TERMS, measure_title, visible
@@ -358,7 +358,7 @@ def payload(
     counts = f"{len(collected.results)} results of {len(collected.runs)} model{'s' * many}{' and settings' * many}"
     until = f", the newest of {dates[-1][:10]}" if dates else ""
     models = {run: visible(model) for run, model in collected.results.select("run", "model").unique().iter_rows()}
-    short = model_names(collected.runs, settings=True)
+    short = names_in_text(collected.results, settings=True)
     excluded = [
         f"{explorer.excluded} tasks are not shown query by query: the page holds the headlines and as many others as"
         " fit."

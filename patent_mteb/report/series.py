@@ -64,14 +64,14 @@ def is_bm25(model: str) -> bool:
     return "bm25" in without_organisation(model).lower() and not model.startswith(COMPOSITIONS)
 
 
-def names_in_text(results: pl.DataFrame) -> dict[str, str]:
-    """Name the runs of results (:class:`.Collected`) in sentences: without settings where the name is clear.
+def names_in_text(results: pl.DataFrame, *, settings: bool = False) -> dict[str, str]:
+    """Name the runs of results (:class:`.Collected`) as :func:`model_names` does, in sentences and charts.
 
     A BM25 without another is BM25.
     """
     models = dict(results.select("run", "model").unique(maintain_order=True).iter_rows())
     lexical = [run for run, model in models.items() if is_bm25(model)]
-    return model_names(models) | {run: "BM25" for run in lexical if len(lexical) == 1}
+    return model_names(models, settings=settings) | {run: "BM25" for run in lexical if len(lexical) == 1}
 
 
 @dataclass
