@@ -56,8 +56,7 @@ class Terminal(Console):
         _discard(sys.stderr if self.stderr else sys.stdout)
 
 
-_HAS_WIDTH = "COLUMNS" in os.environ or (sys.stdout is not None and sys.stdout.isatty())
-console = Terminal(width=None if _HAS_WIDTH else 200)
+console = Terminal(width=None if sys.stdout is not None and sys.stdout.isatty() else 200)
 messages = Terminal(stderr=True)
 
 
@@ -85,6 +84,8 @@ def begin(as_json: bool) -> None:
     global _document
     _document = _Document() if as_json else None
     console.quiet = as_json
+    if (columns := os.environ.get("COLUMNS", "")).isdecimal():  # a pipe is as wide as this says
+        console.width = int(columns)
 
 
 @contextmanager
