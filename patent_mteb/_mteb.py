@@ -117,9 +117,9 @@ def check_contract() -> None:
         found = inspect.getattr_static(owner, method, None)
         known = inspect.signature(found).parameters if callable(found) else {}
         if not found:
-            raise RegistrationError(_moved(f"{module}.{kind}.{method}"))
+            raise _moved(f"{module}.{kind}.{method}")
         if missing := [name for name in parameters if name not in known]:
-            raise RegistrationError(_moved(f"{module}.{kind}.{method} with the parameter {missing[0]}"))
+            raise _moved(f"{module}.{kind}.{method} with the parameter {missing[0]}")
 
 
 def adapt_evaluate() -> None:
@@ -172,13 +172,13 @@ def restart_generators(task: AbsTask) -> None:
     task.rng_state, task.np_rng = _set_seed(task.seed)
 
 
-def _moved(what: str) -> str:
+def _moved(what: str) -> RegistrationError:
     from importlib.metadata import version
 
-    return (
-        f"patent-mteb cannot register its tasks: mteb {version('mteb')} has no {what}. "
-        "Remedy: install a version of mteb that patent-mteb supports (mteb>=2.26.11,<3), or set PATENT_MTEB_AUTOLOAD=0 "
-        "to use mteb without the suite."
+    return RegistrationError(
+        f"patent-mteb cannot register its tasks: mteb {version('mteb')} has no {what}",
+        remedy="install a version of mteb that patent-mteb supports (mteb>=2.26.11,<3), or set PATENT_MTEB_AUTOLOAD=0"
+        " to use mteb without the suite",
     )
 
 
@@ -186,9 +186,9 @@ def _private(module: str, name: str, kind: type) -> Any:
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
-        raise RegistrationError(_moved(f"{module}.{name}")) from None
+        raise _moved(f"{module}.{name}") from None
     if not isinstance(found, kind):
-        raise RegistrationError(_moved(f"{module}.{name} of type {kind.__name__}"))
+        raise _moved(f"{module}.{name} of type {kind.__name__}")
     return found
 
 
@@ -209,8 +209,8 @@ def _enter(registry: dict[str, Any], name: str, value: Any, what: str) -> None:
         owner = owner if isinstance(owner, type) else type(owner)
         raise RegistrationError(
             f"patent-mteb cannot register the {what} '{name}': the name already belongs to"
-            f" {owner.__module__}.{owner.__qualname__}. Remedy: uninstall the other package, or set"
-            " PATENT_MTEB_AUTOLOAD=0 to use mteb without the suite."
+            f" {owner.__module__}.{owner.__qualname__}",
+            remedy="uninstall the other package, or set PATENT_MTEB_AUTOLOAD=0 to use mteb without the suite",
         )
     registry[name] = value
 
@@ -297,7 +297,7 @@ def replace_registered(tasks: Iterable[type[AbsTask]], benchmarks: Iterable[Benc
     conflicts += [name for name in wanted["benchmarks"] if name in known]
     if conflicts:
         raise RegistrationError(
-            f"the name '{conflicts[0]}' belongs to another task or benchmark. Remedy: give the data set another name"
+            f"the name '{conflicts[0]}' belongs to another task or benchmark", remedy="give the data set another name"
         )
     register_tasks(wanted["tasks"].values())
     register_benchmarks(wanted["benchmarks"].values())
@@ -315,7 +315,7 @@ def register_models(metas: Iterable[ModelMeta]) -> None:
 def task_of_mteb(name: str) -> type[AbsTask]:
     known = _private(*_TASKS)
     if name not in known:
-        raise RegistrationError(_moved(f"task {name}"))
+        raise _moved(f"task {name}")
     found: type[AbsTask] = known[name]
     return found
 

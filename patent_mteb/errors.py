@@ -24,11 +24,7 @@ _LONGEST = 1000
 
 
 class PatentMTEBError(Exception):
-    """Base class of the errors that the command line prints without a traceback."""
-
-
-class DataError(PatentMTEBError):
-    """Input data that cannot be used.
+    """Base class of the errors that the command line prints without a traceback.
 
     Args:
         problem: a full clause, such as "document id 'A' occurs twice".
@@ -47,11 +43,16 @@ class DataError(PatentMTEBError):
         self.row = row
         self.remedy = remedy
         place = "" if path is None else f"{path}" + ("" if row is None else f", row {row}") + ": "
-        super().__init__(f"{place}{problem}." + (f" Remedy: {remedy}." if remedy else ""))
+        end = "" if problem.endswith((".", "?")) else "."
+        super().__init__(f"{place}{problem}{end}" + (f" Remedy: {remedy}." if remedy else ""))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Keep all attributes when an error is sent from a worker process."""
         return partial(type(self), self.problem, path=self.path, row=self.row, remedy=self.remedy), ()
+
+
+class DataError(PatentMTEBError):
+    """Input data that cannot be used."""
 
 
 class AccessError(DataError):

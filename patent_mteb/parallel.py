@@ -120,13 +120,13 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise PatentMTEBError("the engine 'ray' needs Ray. Remedy: pip install -e '.[ray]'") from error
+        raise PatentMTEBError("the engine 'ray' needs Ray", remedy="pip install -e '.[ray]'") from error
     if not ray.is_initialized():
         try:
             ray.init(log_to_driver=False, include_dashboard=False)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise PatentMTEBError(
-                f"no Ray cluster can be reached or started ({error}). Remedy: look at RAY_ADDRESS"
+                f"no Ray cluster can be reached or started ({error})", remedy="look at RAY_ADDRESS"
             ) from error
     return ray
 

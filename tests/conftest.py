@@ -22,6 +22,7 @@ from paths import ROOT, SHARED
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ.pop("COLUMNS", None)  # execnet gives the workers of pytest-xdist 80, and piped tables follow it
 os.environ.setdefault("PATENT_MTEB_CACHE", str(Path(tempfile.gettempdir()) / "patent_mteb_tests"))
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores

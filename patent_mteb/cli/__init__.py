@@ -68,7 +68,7 @@ def _main(words: Sequence[str]) -> int:
     except CycloptsError as error:
         app.refuse(error, function)
     except PatentMTEBError as error:
-        common.finish(command, 2, type(error).__name__, str(error))
+        common.finish(command, 2, error)
         common.warn(Text("patent-mteb:", style="bold red"), error)
         return 2
     except BrokenPipeError:
@@ -77,17 +77,17 @@ def _main(words: Sequence[str]) -> int:
         from patent_mteb.files import cache_root
 
         if message := of_the_machine(error, cache_root()):
-            common.finish(command, 2, "DataError", message)
+            common.finish(command, 2, DataError(message))
             common.warn(Text("patent-mteb:", style="bold red"), message)
             return 2
         message = _unexpected(command, error)
-        common.finish(command, 1, type(error).__name__, message)
+        common.finish(command, 1, error, message)
         if session.debug:
             raise
         common.warn(Text("patent-mteb:", style="bold red"), message)
         return 1
     except KeyboardInterrupt:
-        common.finish(command, 130, "KeyboardInterrupt", "interrupted")
+        common.finish(command, 130, KeyboardInterrupt("interrupted"))
         common.warn(Text("interrupted", style="bold red"))
         return 130
     finally:

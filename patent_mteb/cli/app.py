@@ -13,6 +13,7 @@ from rich.text import Text
 
 from patent_mteb.cli import common
 from patent_mteb.cli.options import WithData
+from patent_mteb.errors import PatentMTEBError
 
 Function = TypeVar("Function", bound=Callable[..., int | None])
 
@@ -180,15 +181,18 @@ def help_text(name: str, width: int) -> str:
     return text.getvalue()
 
 
+class UsageError(PatentMTEBError):
+    """A command line that cannot be parsed."""
+
+
 def refuse(error: CycloptsError, function: Callable[..., Any] | None = None) -> NoReturn:
     """Print a usage error and exit with status 2."""
     name = name_of(function) if function else " ".join(error.command_chain or ())
     chain = f"patent-mteb {name}".rstrip()
     error.verbose = False
-    end = "" if str(error).endswith((".", "?")) else "."
-    message = f"{error}{end} Remedy: see '{chain} --help'."
-    common.finish(name, 2, "UsageError", message)
-    common.warn(Text(f"{chain}:", style="bold red"), message)
+    usage = UsageError(str(error), remedy=f"see '{chain} --help'")
+    common.finish(name, 2, usage)
+    common.warn(Text(f"{chain}:", style="bold red"), usage)
     raise SystemExit(2) from error
 
 

@@ -120,8 +120,16 @@ def result(value: Any) -> None:
         _document.result = value
 
 
-def finish(command: str, status: int, error: str = "", message: str = "") -> int:
-    """Print the document of ``--json`` (docs/commands.md), the only place that writes it, and return the status."""
+def _fields(error: BaseException, message: str) -> dict[str, Any]:
+    found = {"type": type(error).__name__, "message": message}
+    return {**found, **{name: getattr(error, name, None) for name in ("problem", "path", "row", "remedy")}}
+
+
+def finish(command: str, status: int, error: BaseException | None = None, message: str = "") -> int:
+    """Print the document of ``--json`` (docs/commands.md), the only place that writes it, and return the status.
+
+    The message is that of the error, unless another is given.
+    """
     global _document
     if _document is None:
         return status
@@ -132,7 +140,7 @@ def finish(command: str, status: int, error: str = "", message: str = "") -> int
         "ok": status == 0,
         "result": tables if _document.result is None else _document.result,
         "notes": _document.notes,
-        "error": {"type": error, "message": message} if error else None,
+        "error": None if error is None else _fields(error, message or str(error)),
     }
     _document, console.quiet = None, False
     finite = json.loads(json.dumps(document, default=str), parse_constant=lambda _: None)

@@ -224,7 +224,7 @@ class Model(Encoding, Named):
 
         model = self.load()
         if not isinstance(model, EncoderProtocol):
-            raise ModelError(f"{model.mteb_model_meta.name} does not embed texts. Remedy: name an encoder with -m")
+            raise ModelError(f"{model.mteb_model_meta.name} does not embed texts", remedy="name an encoder with -m")
         encoder: EncoderProtocol = in_store(model, self.store_folder)
         return encoder
 
@@ -262,7 +262,7 @@ class Loading(Model):
         if self.batch_tokens is None:
             return super().encode_kwargs()
         if self.store_folder is None:
-            raise ModelError("--batch-tokens works with the embedding store only. Remedy: leave out --no-store")
+            raise ModelError("--batch-tokens works with the embedding store only", remedy="leave out --no-store")
         return {**super().encode_kwargs(), "batch_tokens": self.batch_tokens}
 
 

@@ -158,7 +158,7 @@ def _passages(options: ReproduceOptions, table: int) -> int:
     matrix = dict(zip((17, 18, 19, 20), PAPER, strict=True))[table]
     model = next((model for model in options.models if "bm25" not in model), None) if table == 20 else None
     if table == 20 and not model:
-        raise ModelError("Table 20 is of an encoder. Remedy: name it with -m")
+        raise ModelError("Table 20 is of an encoder", remedy="name it with -m")
     out = options.results / f"dapfam_table_{table}.csv"
     if options.dry_run:
         common.say(f"{len(matrix.settings())} runs, into {out}")

@@ -155,16 +155,16 @@ def run_tasks(options: RunOptions) -> int:
     tasks = _tasks(options)
     if options.chat_endpoint and not (options.rerank or options.candidates):
         raise ModelError(
-            "--chat-endpoint is the address of a reranker. Remedy: name it with --rerank, or with -m and --candidates"
+            "--chat-endpoint is the address of a reranker", remedy="name it with --rerank, or with -m and --candidates"
         )
     if not options.chat_endpoint and (others := _changed(options, ("chat_method", "window", "characters"))):
-        raise ModelError(f"{', '.join(others)}: only for a language model. Remedy: name its --chat-endpoint")
+        raise ModelError(f"{', '.join(others)}: only for a language model", remedy="name its --chat-endpoint")
     if options.chat_method == "pointwise" and options.window is not None:
-        raise ModelError("--window is for --chat-method listwise and setwise. Remedy: name one of them")
+        raise ModelError("--window is for --chat-method listwise and setwise", remedy="name one of them")
     if options.dry_run and (options.candidates or options.chat_endpoint):
         raise ModelError(
-            "--dry-run counts texts to encode, and rerankers encode none. Remedy: try --limit, or a small"
-            " --budget-calls"
+            "--dry-run counts texts to encode, and rerankers encode none",
+            remedy="try --limit, or a small --budget-calls",
         )
     if options.dry_run:
         return _plan(options, tasks)
@@ -260,12 +260,12 @@ def _reranker_of_candidates(options: RunOptions, folder: Path) -> Any:
 
     if others := _first_stage(options):
         raise ModelError(
-            f"{', '.join(others)} and --candidates exclude each other. Remedy: -m names the reranker, the first stage"
-            " is done"
+            f"{', '.join(others)} and --candidates exclude each other",
+            remedy="-m names the reranker, the first stage is done",
         )
     if options.chat_endpoint and (others := _changed(options, _OF_LOADING)):
         raise ModelError(
-            f"{', '.join(others)} cannot change the model of --chat-endpoint. Remedy: leave out {', '.join(others)}"
+            f"{', '.join(others)} cannot change the model of --chat-endpoint", remedy=f"leave out {', '.join(others)}"
         )
     reranker = second_stage(_reranker(options, options.model, lambda _: options.load()))
     second = in_store(reranker, options.store_folder)

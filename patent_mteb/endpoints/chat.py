@@ -175,7 +175,7 @@ class Meter:
         self.budget = budget or Budget()
         self.prices = prices or Prices()
         if self.budget.cost is not None and not (self.prices.input or self.prices.output):
-            raise EndpointError("a budget in money needs prices. Remedy: give the price of a million tokens")
+            raise EndpointError("a budget in money needs prices", remedy="give the price of a million tokens")
         self.spent = Usage()
         self._started = 0
         self._lock = threading.Lock()
@@ -198,7 +198,7 @@ class Meter:
         with self._lock:
             self.spent += usage
         if counted is None and (self.budget.tokens is not None or self.budget.cost is not None):
-            raise EndpointError("the server does not count tokens. Remedy: limit the number of calls instead")
+            raise EndpointError("the server does not count tokens", remedy="limit the number of calls instead")
         return answer, usage
 
     def _check_budget(self) -> None:
@@ -211,8 +211,8 @@ class Meter:
         for used, limit, words in limits:
             if limit is not None and used >= limit:
                 raise BudgetError(
-                    f"the budget of {words.format(limit)} is spent (calls {self._started}, tokens {tokens}). "
-                    "Remedy: raise it and run again; cached answers are not requested again"
+                    f"the budget of {words.format(limit)} is spent (calls {self._started}, tokens {tokens})",
+                    remedy="raise it and run again; cached answers are not requested again",
                 )
 
 
@@ -265,9 +265,9 @@ class Chat:
     ) -> None:
         if reserved := {"model", "messages", "stream", "n"} & set(settings or {}):
             names = ", ".join(sorted(reserved))
-            raise EndpointError(f"the settings of a request cannot hold {names}. Remedy: leave that out")
+            raise EndpointError(f"the settings of a request cannot hold {names}", remedy="leave that out")
         if at_once < 1:
-            raise EndpointError(f"cannot send {at_once} requests at once. Remedy: give a positive number")
+            raise EndpointError(f"cannot send {at_once} requests at once", remedy="give a positive number")
         self.endpoint, self.model, self.answers = endpoint, model, answers
         self.meter = meter or Meter()
         self.settings = {"temperature": 0, **(settings or {})}
@@ -340,8 +340,8 @@ class Chat:
         if not isinstance(text, str) or not isinstance(finish, str):
             raise EndpointError(
                 f"{self.endpoint.url}{_PATH} answered without a completion:"
-                f" {self.endpoint.without_key(str(document))[:300]}. Remedy: check that the server speaks the OpenAI"
-                " protocol and that the model writes text"
+                f" {self.endpoint.without_key(str(document))[:300]}",
+                remedy="check that the server speaks the OpenAI protocol and that the model writes text",
             )
         model = document.get("model")
         return {

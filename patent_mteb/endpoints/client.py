@@ -109,11 +109,11 @@ class Endpoint:
         except ValueError:  # a bracket that is not closed
             parts = urllib.parse.urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise EndpointError(f"{url!r} is not a server address. Remedy: write it like http://localhost:8000/v1")
+            raise EndpointError(f"{url!r} is not a server address", remedy="write it like http://localhost:8000/v1")
         if parts.username or parts.password or parts.query or parts.fragment:
             raise EndpointError(
-                f"the address of {parts.hostname} has more than host and path, and it is written into results. "
-                f"Remedy: put the key into the environment variable {key_variable}"
+                f"the address of {parts.hostname} has more than host and path, and it is written into results",
+                remedy=f"put the key into the environment variable {key_variable}",
             )
         self.url, self.key_variable = url.rstrip("/"), key_variable
         self.timeout, self.retries, self.pause, self.largest = timeout, retries, pause, largest
@@ -142,19 +142,17 @@ class Endpoint:
                 body_text = self.without_key(beginning.decode(errors="replace"))[:_SHOWN]
                 if error.code not in _TEMPORARY or last:
                     raise EndpointError(
-                        f"{url} answered {error.code}: {body_text}. Remedy: {self._remedy(error.code)}"
+                        f"{url} answered {error.code}: {body_text}", remedy=self._remedy(error.code)
                     ) from None
                 wait = _retry_after(error.headers.get("Retry-After"), wait)
                 logger.info("%s answered %d, trying again in %.1f s", url, error.code, wait)
             except (OSError, http.client.HTTPException) as error:
                 if last:
-                    message = f"{url} cannot be reached ({error}). Remedy: check that the server runs, then run again"
+                    problem, remedy = f"{url} cannot be reached ({error})", "check that the server runs, then run again"
                     if isinstance(error, TimeoutError):
-                        message = (
-                            f"{url} did not complete its answer in {self.timeout:g} seconds. Remedy: raise the timeout,"
-                            " or send smaller requests, then run again"
-                        )
-                    raise EndpointError(message) from None
+                        problem = f"{url} did not complete its answer in {self.timeout:g} seconds"
+                        remedy = "raise the timeout, or send smaller requests, then run again"
+                    raise EndpointError(problem, remedy=remedy) from None
                 logger.info("%s cannot be reached (%s), trying again in %.1f s", url, error, wait)
             time.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
@@ -166,8 +164,8 @@ class Endpoint:
         key = self._key()
         if not (key.isascii() and key.isprintable()):
             raise EndpointError(
-                f"the key in {self.key_variable} has a line break or a character outside ASCII. Remedy: set the key as"
-                " it was issued"
+                f"the key in {self.key_variable} has a line break or a character outside ASCII",
+                remedy="set the key as it was issued",
             )
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         return urllib.request.Request(url, data=data, headers=headers)
@@ -180,7 +178,7 @@ class Endpoint:
 
     def _parsed(self, url: str, raw: bytes) -> dict[str, Any]:
         if len(raw) > self.largest:
-            raise EndpointError(f"{url} answered more than {self.largest} bytes. Remedy: send smaller requests")
+            raise EndpointError(f"{url} answered more than {self.largest} bytes", remedy="send smaller requests")
         try:
             answer = json.loads(raw)
         except (ValueError, RecursionError):
@@ -188,8 +186,8 @@ class Endpoint:
         if not isinstance(answer, dict):
             shown = self.without_key(raw.decode(errors="replace"))[:_SHOWN]
             raise EndpointError(
-                f"the answer of {url} is not a JSON object: {shown!r}. Remedy: check the address; it usually ends with"
-                " /v1"
+                f"the answer of {url} is not a JSON object: {shown!r}",
+                remedy="check the address; it usually ends with /v1",
             )
         return answer
 

@@ -45,7 +45,9 @@ def geometry(
     E).
     """
     if not isinstance(model, EncoderProtocol):
-        raise ModelError(f"{type(model).__name__} does not embed texts, so it has no geometry. Remedy: pass an encoder")
+        raise ModelError(
+            f"{type(model).__name__} does not embed texts, so it has no geometry", remedy="pass an encoder"
+        )
     task.load_data()
     data = task.texts_for(model, (task.dataset or {})[task.source.subset][task.split])
     rng = np.random.default_rng(measures.SEED)

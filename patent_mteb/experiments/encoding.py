@@ -74,8 +74,8 @@ class Job:
         made: Any = with_arguments(compose(load(self.model, device=self.device), store=self.store), self.encode_kwargs)
         if not isinstance(made, StoredEncoder):
             raise ModelError(
-                f"{made.mteb_model_meta.name} has no single vector per text, so its texts cannot be precomputed."
-                " Remedy: run it"
+                f"{made.mteb_model_meta.name} has no single vector per text, so its texts cannot be precomputed",
+                remedy="run it",
             )
         return made
 
@@ -113,8 +113,8 @@ class PrecomputeEncoder:
         texts = texts_of(inputs)
         if texts is None:
             raise ModelError(
-                f"{arguments['task_metadata'].name} has more than texts, which are not stored. Remedy: run it without"
-                " encoding ahead"
+                f"{arguments['task_metadata'].name} has more than texts, which are not stored",
+                remedy="run it without encoding ahead",
             )
         plan = self._encoder.plan(inputs, texts, arguments)
         new = self._new(plan.space.directory.name, plan.keys[plan.first])
@@ -148,7 +148,9 @@ class PrecomputeEncoder:
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """Refuse: the returned positions are not vectors."""
-        raise ModelError("vectors that are encoded ahead are not compared. Remedy: compare those of the encoder itself")
+        raise ModelError(
+            "vectors that are encoded ahead are not compared", remedy="compare those of the encoder itself"
+        )
 
     similarity_pairwise = similarity
 

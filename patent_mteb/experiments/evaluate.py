@@ -142,7 +142,7 @@ def _named(models: Sequence[MTEBModels]) -> dict[str, MTEBModels]:
     for place, model in enumerate(models):
         label = next((forms[place] for forms in (names, settings, revisions) if forms.count(forms[place]) == 1), "")
         if not label:
-            raise ModelError(f"two models are named '{settings[place]}'. Remedy: give each its own name or revision")
+            raise ModelError(f"two models are named '{settings[place]}'", remedy="give each its own name or revision")
         named[label] = model
     return named
 
@@ -157,7 +157,7 @@ def _baseline(baseline: Any, given: Sequence[Any], named: Mapping[str, MTEBModel
         if baseline is one or baseline == model.mteb_model_meta.name or (isinstance(one, str) and baseline == one)
     ]
     if len(fitting) > 1:
-        raise ModelError(f"the baseline may be any of several models. Remedy: choose one of {'; '.join(fitting)}")
+        raise ModelError("the baseline may be any of several models", remedy=f"choose one of {'; '.join(fitting)}")
     return next(iter(fitting), "")
 
 

@@ -217,8 +217,8 @@ def evaluate_into(
     if overwrite_strategy == "only-cache":
         if problem := cache.contradiction(meta, task, live):
             raise ModelError(
-                f"{cache.result_path(meta, task)}: {problem}. Remedy: run the task without --overwrite-strategy"
-                " only-cache"
+                f"{cache.result_path(meta, task)}: {problem}",
+                remedy="run the task without --overwrite-strategy only-cache",
             )
     else:
         cache.prepare(meta, task, live)
@@ -283,8 +283,8 @@ def _check_names(meta: ModelMeta) -> None:
     for what, name in (("name", meta.model_name_as_path()), ("revision", meta.revision or "")):
         if "/" in name or "\\" in name or name in (".", "..") or not name.isprintable():
             raise ModelError(
-                f"the model's {what} {name!r} cannot be the name of a folder, so its results cannot be stored. "
-                "Remedy: give a commit hash, or load a local copy, which has its own revision"
+                f"the model's {what} {name!r} cannot be the name of a folder, so its results cannot be stored",
+                remedy="give a commit hash, or load a local copy, which has its own revision",
             )
 
 

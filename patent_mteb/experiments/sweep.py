@@ -355,7 +355,7 @@ def sweep(
     """Run the settings that the table ``out`` (csv) lacks, and return the table."""
     groups = [group for part in matrices for group in part.groups()]
     if not encoders and (dense_backends := [group[0].backend for group in groups if group[0].backend != "bm25"]):
-        raise ModelError(f"backend {dense_backends[0]} needs an encoder. Remedy: name one with -m")
+        raise ModelError(f"backend {dense_backends[0]} needs an encoder", remedy="name one with -m")
     data = mteb.get_task(groups[0][0].task).source.revision  # type: ignore[attr-defined]
     table, runs, corpora = SweepTable(out, data), RunCache(), Corpora()
     aggregates = tuple(dict.fromkeys(name for part in matrices for name in part.aggregates))

@@ -253,7 +253,8 @@ def identity_of(meta: ModelMeta) -> dict[str, Any]:
     if meta.name is None or meta.name.startswith("no_model_name"):
         raise ModelError(
             "a model without a name cannot be composed: its results could not be distinguished from those of other"
-            " models. Remedy: load it with patent_mteb.models.load, or give its ModelMeta a name and a revision"
+            " models",
+            remedy="load it with patent_mteb.models.load, or give its ModelMeta a name and a revision",
         )
     identity: dict[str, Any] = {"name": meta.name, "revision": meta.revision}
     if isinstance(meta.embed_dim, int):

@@ -224,9 +224,11 @@ def check(model: Any, *, whole: bool = False) -> None:
             what = ", ".join(names or [name for one in _records(leaf) for name in one.accepted] or [_PRECISION])
             raise ModelError(
                 f"{getattr(meta, 'name', None)}: {what} changed after the model was loaded, so its scores would be"
-                " taken for those of the model as it was. Remedy: give settings when you load it, as in"
-                " patent_mteb.models.load(..., max_tokens=128); or call patent_mteb.models.changed(model), which gives"
-                " it an identity of its own, before you wrap it"
+                " taken for those of the model as it was",
+                remedy=(
+                    "give settings when you load it, as in patent_mteb.models.load(..., max_tokens=128); or call"
+                    " patent_mteb.models.changed(model), which gives it an identity of its own, before you wrap it"
+                ),
             )
 
 
@@ -252,7 +254,7 @@ def changed(model: _Model) -> _Model:
     meta: Any = getattr(model, "mteb_model_meta", None)
     if components(model) or meta is None:
         name = getattr(meta, "name", type(model).__name__)
-        raise ModelError(f"{name} contains other models. Remedy: give changed() the model inside, and wrap it again")
+        raise ModelError(f"{name} contains other models", remedy="give changed() the model inside, and wrap it again")
     before = _digests_of_changes(model)
     for owner, settings in _owners(model):
         record = record_of(owner) or _recorded(model, owner, settings)
@@ -313,7 +315,8 @@ class NamedModel:
         if "output_dtypes" in (meta.experiment_kwargs or {}):
             raise ModelError(
                 f"mteb's CompressionWrapper would save the plain scores of {meta.name} as those of its quantised"
-                " vectors. Remedy: patent_mteb.models.Quantised(model, 'int8'), which has an identity of its own"
+                " vectors",
+                remedy="patent_mteb.models.Quantised(model, 'int8'), which has an identity of its own",
             )
         apart = unambiguous_settings(meta.experiment_kwargs or {}, self.usual_settings)
         update: dict[str, Any] = {} if apart == (meta.experiment_kwargs or {}) else {"experiment_kwargs": apart}
@@ -389,23 +392,25 @@ def check_identity(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -
     meta: Any = getattr(model, "mteb_model_meta", None)
     if is_nameless(meta) and not name_by_content(model):
         raise ModelError(
-            f"{type(model).__name__} has no name, so its score would be mixed up with those of other nameless models. "
-            "Remedy: load it with patent_mteb.models.load, or give its mteb_model_meta a name and a revision"
+            f"{type(model).__name__} has no name, so its score would be mixed up with those of other nameless models",
+            remedy="load it with patent_mteb.models.load, or give its mteb_model_meta a name and a revision",
         )
     if (precision := (encode_kwargs or {}).get("precision")) in _PER_CALL:
         raise ModelError(
             f"{meta.name}: with precision={precision!r} among encode_kwargs the vectors of each call get ranges of"
-            " their own, and those of two calls cannot be compared. Remedy: --precision int8, or"
-            " patent_mteb.models.Quantised(model, 'int8')"
+            " their own, and those of two calls cannot be compared",
+            remedy="--precision int8, or patent_mteb.models.Quantised(model, 'int8')",
         )
     check(model)
     effective = effective_kwargs(encode_kwargs)
     if effective and digest({"encode_kwargs": effective}) not in json.dumps(meta.experiment_kwargs, default=str):
         raise ModelError(
             f"{meta.name}: its result would be saved among those of other settings, because mteb does not know of"
-            f" encode_kwargs {dict(encode_kwargs or {})}. Remedy: evaluate"
-            " patent_mteb.identity.loaded.with_arguments(model, encode_kwargs), which has its own identity, or use"
-            " patent_mteb.evaluate"
+            f" encode_kwargs {dict(encode_kwargs or {})}",
+            remedy=(
+                "evaluate patent_mteb.identity.loaded.with_arguments(model, encode_kwargs), which has its own"
+                " identity, or use patent_mteb.evaluate"
+            ),
         )
 
 

@@ -44,9 +44,9 @@ _INSTALL = {
 
 def backend_arguments(backend: str | None, attention: str | None, kwargs: Mapping[str, Any]) -> dict[str, Any]:
     if backend is not None and backend not in BACKENDS:
-        raise ModelError(f"unknown backend '{backend}'. Remedy: choose one of {', '.join((*BACKENDS, 'auto'))}")
+        raise ModelError(f"unknown backend '{backend}'", remedy=f"choose one of {', '.join((*BACKENDS, 'auto'))}")
     if missing := [package for package in BACKENDS.get(backend or "torch", ()) if find_spec(package) is None]:
-        raise ModelError(f"the backend {backend} needs {' and '.join(missing)}. Remedy: {_INSTALL[str(backend)]}")
+        raise ModelError(f"the backend {backend} needs {' and '.join(missing)}", remedy=f"{_INSTALL[str(backend)]}")
     arguments: dict[str, Any] = {} if backend in (None, "torch") else {"backend": backend}
     if attention is not None:
         arguments["model_kwargs"] = {**kwargs.get("model_kwargs", {}), "attn_implementation": attention}
@@ -94,7 +94,7 @@ def fastest(load_with: Callable[..., Any], precision: str | None = None) -> Any:
 def _measured(model: Any, texts: list[str]) -> tuple[NDArray[np.float32], float]:
     """Encode texts twice. Returns the vectors, and the texts a second of the second time."""
     if not is_encoder(model):
-        raise ModelError(f"'{model.mteb_model_meta.name}' is not an encoder. Remedy: leave out --backend")
+        raise ModelError(f"'{model.mteb_model_meta.name}' is not an encoder", remedy="leave out --backend")
     where: dict[str, Any] = {"task_metadata": PROBE, "hf_split": "test", "hf_subset": "default"}
     where["prompt_type"] = PromptType.document
     for _ in range(2):

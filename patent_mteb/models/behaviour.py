@@ -287,20 +287,20 @@ def _check_company(
     apart = np.concatenate([of_first.ravel() - similar[0], to_first.ravel() - similar[:, 0]])
     if np.abs(apart).max() > LARGEST * np.abs(similar).max():
         raise ModelError(
-            f"{name}: its similarity of two texts depends on the other texts of a call. Remedy: return a score of each"
-            " pair, which is not divided by a sum or a maximum over queries or documents"
+            f"{name}: its similarity of two texts depends on the other texts of a call",
+            remedy="return a score of each pair, which is not divided by a sum or a maximum over queries or documents",
         )
     same_vector = largest_distance(documents[:1], documents[-1:]) <= min(tolerance, _SAME)
     if not same_vector and np.ptp(similar) == 0:
         raise ModelError(
-            f"{name}: its similarity of any two texts is {similar[0, 0]:g}. Remedy: return a number for each pair that"
-            " depends on both vectors"
+            f"{name}: its similarity of any two texts is {similar[0, 0]:g}",
+            remedy="return a number for each pair that depends on both vectors",
         )
     others = np.where(np.eye(len(similar), dtype=bool), np.nan, similar)
     if (similar.diagonal() < np.nanmin(others, axis=1)).all():
         raise ModelError(
-            f"{name}: its similarity is lowest between a text and itself, so it is a distance. Remedy: return higher"
-            " numbers for more similar texts, such as the negative distance"
+            f"{name}: its similarity is lowest between a text and itself, so it is a distance",
+            remedy="return higher numbers for more similar texts, such as the negative distance",
         )
     reads_ends = not max_tokens.isdigit() or int(max_tokens) > _longest(model, contrasts)
     if same_vector:
@@ -312,8 +312,8 @@ def _check_company(
         if (reads_first if place == "first" else reads_ends) and largest_distance(pair[:1], pair[1:]) <= same:
             raise ModelError(
                 f"{name} gives two texts of 50 words that differ in their {place} sentence the same vector: it does not"
-                " read whole texts, or takes a text for another one. Remedy: raise the limit of tokens of the model or"
-                " its server, and keep vectors by the whole text"
+                " read whole texts, or takes a text for another one",
+                remedy="raise the limit of tokens of the model or its server, and keep vectors by the whole text",
             )
 
 
@@ -378,9 +378,11 @@ def _judge(encoder: Any, fresh: Any, known: Any, tolerance: float, largest: floa
     if distance > largest:
         raise ModelError(
             f"{name} does not give the vectors that it gave {where} (relative distance up to {distance:.2g}; up to"
-            f" {tolerance:g} is rounding): {why}."
-            " Remedy: load the model again; other weights need a revision of their own, other hardware or settings a"
-            " store of their own (--store); 'patent-mteb store prune' empties one"
+            f" {tolerance:g} is rounding): {why}",
+            remedy=(
+                "load the model again; other weights need a revision of their own, other hardware or settings a"
+                " store of their own (--store); 'patent-mteb store prune' empties one"
+            ),
         )
     if distance > tolerance:
         message = (

@@ -69,15 +69,15 @@ def identified(model: Any) -> Any:
         return wrapped
     if isinstance(model, type) or not isinstance(getattr(model, "mteb_model_meta", None), ModelMeta):
         raise ModelError(
-            f"{type(model).__name__} is not an mteb model: it has no mteb_model_meta. Remedy: give it one with name and"
-            " revision"
+            f"{type(model).__name__} is not an mteb model: it has no mteb_model_meta",
+            remedy="give it one with name and revision",
         )
     if not isinstance(model, mteb.HybridSearch) or model.mteb_model_meta.revision != NO_REVISION:
         return model
     if model.fusion_name not in ("rrf", "dbsf", "rsf"):
         raise ModelError(
-            f"HybridSearch fuses with the function '{model.fusion_name}', whose code no identity covers. Remedy: give"
-            " its mteb_model_meta a name and a revision"
+            f"HybridSearch fuses with the function '{model.fusion_name}', whose code no identity covers",
+            remedy="give its mteb_model_meta a name and a revision",
         )
     settings: dict[str, Any] = {"method": model.fusion_name, "weights": [float(weight) for weight in model.weights]}
     settings |= {"depth": model.sub_model_top_k} | ({"k": model.rrf_k} if model.fusion_name == "rrf" else {})
@@ -139,23 +139,23 @@ def compose(
     name = model.name if isinstance(model, ModelMeta) else model.mteb_model_meta.name
     embeds = isinstance(model, ModelMeta) or is_encoder(model)
     if fuse is None and (alpha is not None or rrf_k is not None):
-        raise ModelError("--alpha and --rrf need a second model. Remedy: name it with --fuse")
+        raise ModelError("--alpha and --rrf need a second model", remedy="name it with --fuse")
     if alpha is not None and rrf_k is not None:
         raise ModelError(
-            "--alpha (linear fusion) and --rrf (reciprocal rank fusion) exclude each other. Remedy: give one of them"
+            "--alpha (linear fusion) and --rrf (reciprocal rank fusion) exclude each other", remedy="give one of them"
         )
     if passages is None and (stride is not None or aggregate != "maxP"):
-        raise ModelError("--stride and --aggregate need passages. Remedy: give their size with --passages")
+        raise ModelError("--stride and --aggregate need passages", remedy="give their size with --passages")
     if rerank is None and (rerank_depth != 100 or rerank_chunks is not None):
-        raise ModelError("--rerank-depth and --rerank-chunks need a second stage. Remedy: name it with --rerank")
+        raise ModelError("--rerank-depth and --rerank-chunks need a second stage", remedy="name it with --rerank")
     if dims is not None and not embeds:
-        raise ModelError(f"{name} does not embed texts, so it has no dimensions to keep. Remedy: leave out --dims")
+        raise ModelError(f"{name} does not embed texts, so it has no dimensions to keep", remedy="leave out --dims")
     if spans is not None and passages is not None:
-        raise ModelError("--spans and --passages both split texts. Remedy: give one of them")
+        raise ModelError("--spans and --passages both split texts", remedy="give one of them")
     if ann is not None and (not embeds or passages is not None):
         raise ModelError(
-            "--ann needs an encoder and searches whole texts. Remedy: leave it out, or name an encoder and leave out"
-            " --passages"
+            "--ann needs an encoder and searches whole texts",
+            remedy="leave it out, or name an encoder and leave out --passages",
         )
     if section_tags:
         model = with_section_tags(model)
@@ -210,13 +210,13 @@ class Truncated(WrappedEncoder):
     def __init__(self, model: EncoderProtocol, dims: int) -> None:
         if not is_encoder(model):
             raise ModelError(
-                f"{type(model).__name__} is not an encoder. Remedy: truncate the encoder, and wrap it in search models."
+                f"{type(model).__name__} is not an encoder", remedy="truncate the encoder, and wrap it in search models"
             )
         if isinstance(dims, bool) or not isinstance(dims, int) or dims < 1:
-            raise ModelError(f"cannot keep {dims!r} dimensions. Remedy: give a positive whole number.")
+            raise ModelError(f"cannot keep {dims!r} dimensions", remedy="give a positive whole number")
         width = _width(model)
         if width is not None and dims > width:
-            raise ModelError(f"cannot keep {dims} of {width} dimensions. Remedy: choose at most {width}.")
+            raise ModelError(f"cannot keep {dims} of {width} dimensions", remedy=f"choose at most {width}")
         self.model = model
         self.dims = dims
         self.mteb_model_meta = with_settings(model.mteb_model_meta, dims=dims).model_copy(update={"embed_dim": dims})
@@ -230,8 +230,8 @@ class Truncated(WrappedEncoder):
             raise ModelError(f"{where}: vectors of {vectors.dtype} cannot be truncated to {self.dims} dimensions.")
         if vectors.shape[1] < self.dims and len(vectors):
             raise ModelError(
-                f"{where}: cannot keep {self.dims} of {vectors.shape[1]} dimensions. Remedy: choose at most"
-                f" {vectors.shape[1]}."
+                f"{where}: cannot keep {self.dims} of {vectors.shape[1]} dimensions",
+                remedy=f"choose at most {vectors.shape[1]}",
             )
         truncated = np.empty((len(vectors), self.dims), np.float32)
         for start in range(0, len(vectors), _ROWS):

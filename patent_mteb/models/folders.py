@@ -128,7 +128,7 @@ def kind_of_checkpoint(folder: Path) -> str:
         return "late-interaction"
     if not modules.is_file() and not config.is_file():
         raise ModelError(
-            f"{folder} holds no checkpoint (neither modules.json nor config.json). Remedy: name a checkpoint directory"
+            f"{folder} holds no checkpoint (neither modules.json nor config.json)", remedy="name a checkpoint directory"
         )
     model_type = read_settings(folder / "config_sentence_transformers.json").get("model_type") or ""
     types = [module["type"] for module in read_modules(modules)]
@@ -144,8 +144,8 @@ def kind_of_checkpoint(folder: Path) -> str:
         if model_type:
             known = f"model_type '{model_type}'"
         raise ModelError(
-            f"{folder} holds a model that is not known to embed texts ({known}). "
-            "Remedy: save it with sentence-transformers, whose modules.json says how tokens become a vector"
+            f"{folder} holds a model that is not known to embed texts ({known})",
+            remedy="save it with sentence-transformers, whose modules.json says how tokens become a vector",
         )
     return "encoder"
 
@@ -158,7 +158,7 @@ def _opened(kind: Callable[..., Any], folder: str, what: str, device: str | None
     try:
         return kind(folder, device=device, **options)
     except Exception as error:  # transformers, safetensors and sentence-transformers each raise their own types
-        raise ModelError(f"the checkpoint {folder} cannot be loaded as a {what} ({error}). {COMPARE}") from error
+        raise ModelError(f"the checkpoint {folder} cannot be loaded as a {what} ({error})", remedy=COMPARE) from error
 
 
 def _load_encoder(

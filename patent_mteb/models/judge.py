@@ -74,7 +74,7 @@ class Questioner:
 
     def __init__(self, chat: Chat, instruction: str, settings: Mapping[str, Any], characters: int) -> None:
         if characters < 1:
-            raise ModelError(f"cannot read {characters} characters of a text. Remedy: give a positive number")
+            raise ModelError(f"cannot read {characters} characters of a text", remedy="give a positive number")
         self.chat, self.characters, self._instruction = chat, characters, instruction
         self._begin()
         text = {"characters": characters, "cut": "word", "prompt": digest(instruction)}
@@ -99,8 +99,10 @@ class Questioner:
             kinds = ", ".join(f"{number} {kind}" for kind, number in self.unreadable.most_common())
             raise ModelError(
                 f"{n} of {self._asked} answers of {self.chat.model} have no {self.wanted}; the last is"
-                f" {answer.text[:100]!r} ({kinds}). Remedy: use a model that follows instructions, or allow longer"
-                " answers: --request '{\"max_tokens\": 1024}'"
+                f" {answer.text[:100]!r} ({kinds})",
+                remedy=(
+                    "use a model that follows instructions, or allow longer answers: --request '{\"max_tokens\": 1024}'"
+                ),
             )
 
     def efforts(self) -> dict[str, dict[str, Any]]:
@@ -267,12 +269,12 @@ class ListJudge(Questioner, ArraySearch):
         characters: int = 2000,  # of a document; of a query 8,000
     ) -> None:
         if method not in get_args(Method):
-            raise ModelError(f"there is no method '{method}'. Remedy: choose among {', '.join(get_args(Method))}")
+            raise ModelError(f"there is no method '{method}'", remedy=f"choose among {', '.join(get_args(Method))}")
         self.method, self.window = method, WINDOW[method] if window is None else window
         least = 2 if method == "listwise" else 3  # a heap of pairs would be a chain
         if self.window < least:
             problem = f"a {method} question compares {least} documents or more, not {self.window}"
-            raise ModelError(f"{problem}. Remedy: a larger window")
+            raise ModelError(problem, remedy="a larger window")
         self.wanted = "order of the documents" if method == "listwise" else "number of one document"
         settings = {"method": method, "window": self.window, "characters of a query": CHARACTERS}
         settings |= {"first": _SORTED} if method == "setwise" else {}
@@ -298,7 +300,7 @@ class ListJudge(Questioner, ArraySearch):
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         if context.top_ranked is None:
-            raise ModelError(f"{self.mteb_model_meta.name} ranks candidates only. Remedy: use it with --rerank")
+            raise ModelError(f"{self.mteb_model_meta.name} ranks candidates only", remedy="use it with --rerank")
         query_ids = queries["id"][:]
         given = context.gate.admitted(context.top_ranked) if context.gate else context.top_ranked
         lists = {query: list(given.get(query) or ()) for query in query_ids}

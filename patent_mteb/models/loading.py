@@ -95,16 +95,16 @@ def _wrapper(model: Any) -> Any:
         if isinstance(getattr(wrapper, "model", None), SentenceTransformer):
             return wrapper
     name = model.mteb_model_meta.name
-    raise ModelError(f"'{name}' is not a sentence-transformers model. Remedy: leave out --max-tokens and --layers")
+    raise ModelError(f"'{name}' is not a sentence-transformers model", remedy="leave out --max-tokens and --layers")
 
 
 def _cap_tokens(network: Any, max_tokens: int, name: str | None) -> bool:
     """Cap the tokens of a text. Returns whether the cap changes anything."""
     if isinstance(max_tokens, bool) or max_tokens < 1:
-        raise ModelError(f"cannot read {max_tokens!r} tokens of a text. Remedy: give a positive whole number")
+        raise ModelError(f"cannot read {max_tokens!r} tokens of a text", remedy="give a positive whole number")
     length = network.max_seq_length
     if length is None or not math.isfinite(length):
-        raise ModelError(f"'{name}' reads every token of a text and cannot be capped. Remedy: leave out --max-tokens")
+        raise ModelError(f"'{name}' reads every token of a text and cannot be capped", remedy="leave out --max-tokens")
     if length <= max_tokens:
         return False
     network.max_seq_length = max_tokens
@@ -123,20 +123,22 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
     if folder.is_dir():
         if revision is not None:
             raise ModelError(
-                f"the directory {name} has no revision {revision}: its content is its revision. Remedy: leave out the"
-                " revision"
+                f"the directory {name} has no revision {revision}: its content is its revision",
+                remedy="leave out the revision",
             )
         return local_meta(folder)
     if name.startswith((".", "/", "~")) or len(folder.parts) > 2:
         raise ModelError(
-            f"there is no directory {name}. Remedy: name a checkpoint directory, or a model as organisation/name"
+            f"there is no directory {name}", remedy="name a checkpoint directory, or a model as organisation/name"
         )
     name = SHORT_NAMES.get(name, name)
     if name in _ADAPTERS:
         raise ModelError(
-            f"'{name}' is an adapter of allenai/specter2_base, not a model. Remedy: rank with it yourself (pip install"
-            " adapters) and score the run with 'patent-mteb runs score', or name allenai/specter2_base, without the"
-            " adapter"
+            f"'{name}' is an adapter of allenai/specter2_base, not a model",
+            remedy=(
+                "rank with it yourself (pip install adapters) and score the run with 'patent-mteb runs score', or"
+                " name allenai/specter2_base, without the adapter"
+            ),
         )
     if revision is not None and name in CHECKPOINTS and CHECKPOINTS[name].revision is None:
         return mteb.get_model_meta(name).model_copy(update={"revision": revision})
@@ -151,14 +153,14 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
     except Exception as error:
         if name.startswith(_HOSTED_RERANKERS):
             remedy = "rerank with its own client, and score the run with 'patent-mteb runs score'"
-            raise ModelError(f"'{name}' is a hosted reranker, which is not called here. Remedy: {remedy}") from error
+            raise ModelError(f"'{name}' is a hosted reranker, which is not called here", remedy=remedy) from error
         ids = [str(meta.name) for meta in mteb.get_model_metas()]
         full = {one.rpartition("/")[2]: one for one in ids}
         similar = did_you_mean(name, [*full, *SHORT_NAMES, *ids], full)
         raise ModelError(
-            f"unknown model '{name}'{similar}: mteb does not know it, there is no such"
-            f" directory, and the hub does not provide it ({error}). Remedy: write its name on the hub, ORG/NAME (known"
-            " ones: 'patent-mteb list models'), or name a directory"
+            f"unknown model '{name}'{similar}: mteb does not know it, there is no such directory, and the hub does not"
+            f" provide it ({error})",
+            remedy="write its name on the hub, ORG/NAME (known ones: 'patent-mteb list models'), or name a directory",
         ) from error
 
 
@@ -189,7 +191,8 @@ def _drop_prompts(model: Any) -> None:
     elif not isinstance(model, LateInteraction):
         raise ModelError(
             f"the prompts of '{model.mteb_model_meta.name}' cannot be left out: it is neither a patent model of the"
-            " suite nor loaded by sentence-transformers. Remedy: leave out --no-prompts"
+            " suite nor loaded by sentence-transformers",
+            remedy="leave out --no-prompts",
         )
 
 
@@ -293,7 +296,7 @@ def _with_prompts(meta: ModelMeta, spec: ModelSpec) -> ModelMeta:
         return meta if CHECKPOINTS[meta.name].prompts == spec.prompts else with_settings(meta, prompts=spec.prompts)
     if spec.prompts == PATENTMAP and isinstance(meta.loader, type):
         if not issubclass(meta.loader, InstructSentenceTransformerModel):
-            raise ModelError(f"'{spec.name}' does not read instructions. Remedy: leave out prompts='{PATENTMAP}'")
+            raise ModelError(f"'{spec.name}' does not read instructions", remedy=f"leave out prompts='{PATENTMAP}'")
         return meta.model_copy(update={"loader_kwargs": {**meta.loader_kwargs, "instruction_template": _of_patentmap}})
     if spec.prompts not in (True, False):
         raise ModelError(f"'{spec.name}' is not a patent model of the suite, so it has no prompts '{spec.prompts}'")
@@ -320,5 +323,5 @@ def _opened(
             remedy = "compare its files with those of the original, or copy it again"
         if not (find_spec("torch") and find_spec("sentence_transformers")):
             remedy = "it needs torch and sentence-transformers; in a checkout, pip install -c constraints.txt ."
-        raise ModelError(f"the model '{spec.name}' cannot be loaded: {error}. Remedy: {remedy}") from error
+        raise ModelError(f"the model '{spec.name}' cannot be loaded: {error}", remedy=remedy) from error
     return SparseSearch(model) if isinstance(model, SparseEncoderWrapper) else model

@@ -84,7 +84,7 @@ def listening(reports: LoadReports, name: str) -> Iterator[None]:
             raise
         first, sizes = min(reports.mismatched.items())
         problem = f"weights of '{name}' have other sizes than its config.json states"
-        raise ModelError(f"{problem} ({len(reports.mismatched)}, such as {first}: {sizes}). {COMPARE}") from error
+        raise ModelError(f"{problem} ({len(reports.mismatched)}, such as {first}: {sizes})", remedy=COMPARE) from error
     finally:
         logging.disable(disabled)
         source.removeHandler(reports)
@@ -114,7 +114,7 @@ def refuse_unused_layers(model: Any, reports: LoadReports, folder: str) -> None:
     unused = [name for name, one in sorted(layers.items()) if any(reports.names(each, [one]) for each in networks)]
     if unused:
         problem = f"the checkpoint {folder} has weights of more layers than its config.json states ({unused[0]}, …)"
-        raise ModelError(f"{problem}. {COMPARE}")
+        raise ModelError(problem, remedy=COMPARE)
 
 
 def refuse_random_weights(model: Any, reports: LoadReports, name: str) -> None:
@@ -131,7 +131,8 @@ def refuse_random_weights(model: Any, reports: LoadReports, name: str) -> None:
         if weights and _depends_on(leaf, weights):
             raise ModelError(
                 f"{name} has no weights for {', '.join(sorted(reports.missing))[:300]}: they were initialised at"
-                f" random, and its output depends on them. {COMPARE}"
+                " random, and its output depends on them",
+                remedy=COMPARE,
             )
 
 
@@ -182,14 +183,14 @@ def check_output(model: Any, folder: str) -> None:
                 _say_what_is_guessed(network, folder)
                 weights = list(network.parameters())
                 if weights and not any(bool(weight.any()) for weight in weights):
-                    raise ModelError(f"all weights of the checkpoint {folder} are 0. {COMPARE}")
+                    raise ModelError(f"all weights of the checkpoint {folder} are 0", remedy=COMPARE)
             output = _output(leaf)
             if output is not None and not np.isfinite(output).all():
-                raise ModelError(f"the checkpoint {folder} gives NaN or infinite numbers for a text. {COMPARE}")
+                raise ModelError(f"the checkpoint {folder} gives NaN or infinite numbers for a text", remedy=COMPARE)
             if output is not None and transformer and _is_encoder(leaf) and (output == output[0]).all():
-                raise ModelError(f"the checkpoint {folder} gives different texts the same vector. {COMPARE}")
+                raise ModelError(f"the checkpoint {folder} gives different texts the same vector", remedy=COMPARE)
     except PatentMTEBError:
         raise
     except Exception as error:
         problem = f"the checkpoint {folder} is loaded but cannot read a text ({type(error).__name__}: {error})"
-        raise ModelError(f"{problem}. {COMPARE}") from error
+        raise ModelError(problem, remedy=COMPARE) from error

@@ -59,7 +59,7 @@ def add_rows(rows: Iterable[tuple[str, str]]) -> None:
     for pattern, row in rows:
         if row not in TABLE_11:
             raise ModelError(
-                f"Table 11 has no row '{row}' for the tasks {pattern}. Remedy: choose one of {', '.join(TABLE_11)}"
+                f"Table 11 has no row '{row}' for the tasks {pattern}", remedy=f"choose one of {', '.join(TABLE_11)}"
             )
         _ROWS[pattern] = row
 

@@ -68,12 +68,12 @@ class Quantised(WrappedEncoder):
     def __init__(self, model: EncoderProtocol, precision: str = "int8") -> None:
         if not is_encoder(model):
             raise ModelError(
-                f"{type(model).__name__} is not an encoder. Remedy: quantise the encoder, and wrap it in search models."
+                f"{type(model).__name__} is not an encoder", remedy="quantise the encoder, and wrap it in search models"
             )
         if isinstance(model, Quantised):
-            raise ModelError(f"{model.mteb_model_meta.name} is already quantised. Remedy: pass the model inside it.")
+            raise ModelError(f"{model.mteb_model_meta.name} is already quantised", remedy="pass the model inside it")
         if precision not in VECTOR_PRECISIONS:
-            raise ModelError(f"unknown precision {precision!r}. Remedy: choose one of {', '.join(VECTOR_PRECISIONS)}.")
+            raise ModelError(f"unknown precision {precision!r}", remedy=f"choose one of {', '.join(VECTOR_PRECISIONS)}")
         self.model, self.precision = model, precision
         self._store: EmbeddingStore | None = None
         self._encoders: dict[str, tuple[Codec, StoredEncoder | None]] = {}
@@ -92,7 +92,7 @@ class Quantised(WrappedEncoder):
     def with_store(self, path: Path | str | EmbeddingStore | None = None, dtype: str = "float32") -> Quantised:
         """Return a copy that keeps its codes in a store (called by :func:`patent_mteb.store.stored`)."""
         if dtype != "float32":
-            raise ModelError(f"a store keeps quantised vectors as bytes, not as {dtype}. Remedy: leave out the type")
+            raise ModelError(f"a store keeps quantised vectors as bytes, not as {dtype}", remedy="leave out the type")
         found = copy.copy(self)
         found._store, found._encoders = path if isinstance(path, EmbeddingStore) else EmbeddingStore(path), {}
         return found
@@ -137,6 +137,7 @@ class Quantised(WrappedEncoder):
         if array.ndim != 2 or not np.issubdtype(array.dtype, np.floating) or not np.isfinite(array).all():
             raise ModelError(
                 f"{self.mteb_model_meta.name} returned an array of {array.dtype} {array.shape}, not one finite vector"
-                " per text, so it cannot be quantised. Remedy: run the model without --precision, or check its input"
+                " per text, so it cannot be quantised",
+                remedy="run the model without --precision, or check its input",
             )
         return array.astype(np.float32, copy=False)

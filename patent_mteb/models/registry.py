@@ -93,7 +93,7 @@ class PatentEncoder(NamedModel, SentenceTransformerEncoderWrapper):  # type: ign
             row = prompt_for(task_metadata.name)
             if row is not None and prompt_type is None and not row.one_sided:
                 raise ModelError(
-                    f"task '{task_metadata.name}' has a query and a document prompt. Remedy: encode with a prompt type"
+                    f"task '{task_metadata.name}' has a query and a document prompt", remedy="encode with a prompt type"
                 )
             self.model_prompts |= patenteb_prompts([task_metadata.name])
         return super().get_prompt_name(task_metadata, prompt_type)
@@ -164,9 +164,9 @@ def _commit(checkpoint: Checkpoint, revision: str | None) -> str | None:
 def _remedy(checkpoint: Checkpoint, revision: str | None) -> str:
     at = f" --revision {revision}" if revision else ""
     return (
-        f"Needed: https://huggingface.co/{checkpoint.name}. Remedy: allow access to the hub (unset HF_HUB_OFFLINE), or"
+        f"allow access to the hub (unset HF_HUB_OFFLINE), which has it at https://huggingface.co/{checkpoint.name}, or"
         f" fetch it elsewhere with 'hf download {checkpoint.name}{at} --local-dir DIR/{checkpoint.name}' and set"
-        " PATENT_MTEB_MODELS=DIR, or run any checkpoint directory under its own name with 'patent-mteb run -m DIR'."
+        " PATENT_MTEB_MODELS=DIR, or run any checkpoint directory under its own name with 'patent-mteb run -m DIR'"
     )
 
 
@@ -199,11 +199,12 @@ def _load_weights(
         complete = not checkpoint.modules or is_sentence_transformer_model(path, revision=pinned)
         model = SentenceTransformer(path, revision=pinned, device=device, **options) if complete else None
     except Exception as error:  # transformers, huggingface_hub and httpx each raise their own types
-        raise ModelError(f"'{checkpoint.name}' cannot be loaded ({error}). {_remedy(checkpoint, revision)}") from error
+        problem = f"'{checkpoint.name}' cannot be loaded ({error})"
+        raise ModelError(problem, remedy=_remedy(checkpoint, revision)) from error
     if model is None:
         raise ModelError(
-            f"'{checkpoint.name}' has no modules.json at {path}, so its pooling is unknown."
-            f" {_remedy(checkpoint, revision)}"
+            f"'{checkpoint.name}' has no modules.json at {path}, so its pooling is unknown",
+            remedy=_remedy(checkpoint, revision),
         )
     model = model if checkpoint.modules else _pooled(model, checkpoint, device)
     _check(model, checkpoint, path)
@@ -215,7 +216,8 @@ def _check(model: SentenceTransformer, checkpoint: Checkpoint, path: str) -> Non
     if dimension() != checkpoint.dim:
         raise ModelError(
             f"the checkpoint at {path} has {dimension()} dimensions, '{checkpoint.name}' has {checkpoint.dim}: they are"
-            " different models. Remedy: run it under its own name with 'patent-mteb run -m DIR'."
+            " different models",
+            remedy="run it under its own name with 'patent-mteb run -m DIR'",
         )
     found = next((mode for module in model if (mode := getattr(module, "pooling_mode", None))), None)
     if found is not None and found not in (checkpoint.pooling, (checkpoint.pooling,), [checkpoint.pooling]):
@@ -238,17 +240,17 @@ def load_plain(
     """Load a registered checkpoint (mteb calls this for ``mteb.get_model`` and ``mteb run -m``)."""
     if model_name not in CHECKPOINTS:
         raise ModelError(
-            f"'{model_name}' is not a registered patent model. Remedy: choose one of {', '.join(sorted(CHECKPOINTS))}."
+            f"'{model_name}' is not a registered patent model", remedy=f"choose one of {', '.join(sorted(CHECKPOINTS))}"
         )
     checkpoint = CHECKPOINTS[model_name]
     if prompts is not None and prompts not in _PROMPTS:
-        raise ModelError(f"invalid setting prompts={prompts!r}. Remedy: use 'table11' (or True) or 'none' (or False)")
+        raise ModelError(f"invalid setting prompts={prompts!r}", remedy="use 'table11' (or True) or 'none' (or False)")
     setting = checkpoint.prompts if prompts is None else _PROMPTS[prompts]
     embed_dim, _ = options.pop("embed_dim", None), options.pop("digest", None)
     if embed_dim not in (None, checkpoint.dim):
         raise ModelError(
-            f"'{model_name}' has {checkpoint.dim} dimensions, not {embed_dim}. Remedy: truncate them with"
-            " patent_mteb.models.Truncated"
+            f"'{model_name}' has {checkpoint.dim} dimensions, not {embed_dim}",
+            remedy="truncate them with patent_mteb.models.Truncated",
         )
     model, loaded = _load_weights(checkpoint, revision, device, **options)
     if layers is not None:

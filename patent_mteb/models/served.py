@@ -92,6 +92,6 @@ class Served(NamedModel, AbsEncoder):  # type: ignore[misc]
 
     def _unusable(self, what: str) -> EndpointError:
         return EndpointError(
-            f"{self.endpoint.url}{_PATH} answered {what} by {self.served_model}. "
-            "Remedy: check that the model embeds texts"
+            f"{self.endpoint.url}{_PATH} answered {what} by {self.served_model}",
+            remedy="check that the model embeds texts",
         )

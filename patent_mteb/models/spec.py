@@ -62,7 +62,7 @@ class ModelSpec:
 
     def __post_init__(self) -> None:
         if self.precision not in (None, *PRECISIONS):
-            raise ModelError(f"unknown precision '{self.precision}'. Remedy: choose one of {', '.join(PRECISIONS)}")
+            raise ModelError(f"unknown precision '{self.precision}'", remedy=f"choose one of {', '.join(PRECISIONS)}")
 
     @classmethod
     def stated(cls, name: str, settings: Mapping[str, Any]) -> Self:
@@ -93,4 +93,4 @@ class ModelSpec:
         if refused:
             options = " and ".join(f"--{_OPTIONS.get(name, name)}" for name in refused)
             problem = f"'{self.name}' {reason}, so it has no {' or '.join(refused)}"
-            raise ModelError(f"{problem}. Remedy: leave out {options}")
+            raise ModelError(problem, remedy=f"leave out {options}")

@@ -67,7 +67,7 @@ class Variant:
     def parse(cls, name: str) -> Variant:
         found = _NAME.fullmatch(name.replace(" ", ""))
         if found is None or not (found["nosep"] or found["trim"]):
-            raise ModelError(f"invalid input variant '{name}'. Remedy: use one of the forms {', '.join(TABLE_10)}.")
+            raise ModelError(f"invalid input variant '{name}'", remedy=f"use one of the forms {', '.join(TABLE_10)}")
         return cls(tuple(int(part) for part in (found["trim"] or "").split(",") if part), not found["nosep"])
 
     @property
@@ -153,8 +153,8 @@ class InputVariant(EditedInput):
         variant = Variant.parse(variant) if isinstance(variant, str) else variant
         if "input" in (model.mteb_model_meta.experiment_kwargs or {}):
             raise ModelError(
-                f"model '{model.mteb_model_meta.name}' already has an input variant. Remedy: combine both in one name,"
-                " such as noSEP+trim[1]"
+                f"model '{model.mteb_model_meta.name}' already has an input variant",
+                remedy="combine both in one name, such as noSEP+trim[1]",
             )
         super().__init__(model, variant, with_settings(model.mteb_model_meta, input=variant.name))
 
@@ -212,7 +212,7 @@ def with_section_tags(model: _Model) -> _Model:
         tagged.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": settings})  # type: ignore[attr-defined]
     except AttributeError as error:
         raise ModelError(
-            f"the identity of a {type(model).__name__} cannot be changed. Remedy: set section tags on the inner model"
+            f"the identity of a {type(model).__name__} cannot be changed", remedy="set section tags on the inner model"
         ) from error
     return tagged
 
@@ -225,7 +225,7 @@ def parse(name: str) -> tuple[int, int]:
     """Read ``8x512`` as (8, 512): the greatest number of spans, and their tokens."""
     found = re.fullmatch(r"([1-9]\d{0,3})x([1-9]\d{0,5})", name)
     if found is None:
-        raise ModelError(f"invalid spans '{name}'. Remedy: write their number and their tokens, such as 8x512")
+        raise ModelError(f"invalid spans '{name}'", remedy="write their number and their tokens, such as 8x512")
     return int(found[1]), int(found[2])
 
 
@@ -241,9 +241,9 @@ class Spans(EditedInput):
         self.count, self.tokens = parse(spans)
         meta = model.mteb_model_meta
         if not is_encoder(model):
-            raise ModelError(f"{meta.name} does not embed texts, so it reads no spans. Remedy: leave out --spans")
+            raise ModelError(f"{meta.name} does not embed texts, so it reads no spans", remedy="leave out --spans")
         if "spans" in (meta.experiment_kwargs or {}):
-            raise ModelError(f"model '{meta.name}' already reads spans. Remedy: give them once")
+            raise ModelError(f"model '{meta.name}' already reads spans", remedy="give them once")
         super().__init__(model, None, with_settings(meta, spans=spans))
 
     def _window(self) -> TokenWindows:
@@ -252,15 +252,17 @@ class Spans(EditedInput):
         limits = [limit for one in chain if isinstance(limit := getattr(one, "max_seq_length", None), int)]
         name = self.mteb_model_meta.name
         if any(isinstance(one, EditedInput) for one in chain):
-            raise ModelError(f"{name} edits the sections of a text, which spans do not show. Remedy: leave out --spans")
+            raise ModelError(
+                f"{name} edits the sections of a text, which spans do not show", remedy="leave out --spans"
+            )
         if limits and self.tokens > limits[0]:
-            raise ModelError(f"{name} reads {limits[0]} tokens of a text, not {self.tokens}. Remedy: shorten --spans")
+            raise ModelError(f"{name} reads {limits[0]} tokens of a text, not {self.tokens}", remedy="shorten --spans")
         special = max(map(special_tokens, chain))
         known: dict[str, str] = next((found for one in chain if (found := getattr(one, "model_prompts", None))), {})
         left = self.tokens - special - max(map(len, tokenizer.starts(["", *map(str, known.values())])))
         if left < 1:
             problem = f"the special tokens and prompts of {name} fill spans of {self.tokens} tokens"
-            raise ModelError(f"{problem}. Remedy: lengthen --spans")
+            raise ModelError(problem, remedy="lengthen --spans")
         return TokenWindows(left, tokenizer=tokenizer)
 
     def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, **kwargs: Any) -> Any:

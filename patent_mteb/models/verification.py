@@ -37,7 +37,7 @@ def verify(name: str) -> list[Fact]:
     """
     if name not in CHECKPOINTS:
         remedy = "name a patent model that 'patent-mteb list models' shows with its hub id"
-        raise ModelError(f"'{name}' is not registered{did_you_mean(name, CHECKPOINTS)}. Remedy: {remedy}")
+        raise ModelError(f"'{name}' is not registered{did_you_mean(name, CHECKPOINTS)}", remedy=remedy)
     row = CHECKPOINTS[name]
     folder, commit = _files(name)
     check_configuration(folder)
@@ -72,7 +72,7 @@ def _files(name: str) -> tuple[Path, str | None]:
         folder = Path(snapshot_download(name, revision=CHECKPOINTS[name].revision, allow_patterns=["*.json"]))
     except Exception as error:  # huggingface_hub raises many types
         remedy = "connect to the hub, or put a copy under its name into the folder that PATENT_MTEB_MODELS names"
-        raise ModelError(f"the files of {name} were not found ({type(error).__name__}). Remedy: {remedy}") from error
+        raise ModelError(f"the files of {name} were not found ({type(error).__name__})", remedy=remedy) from error
     return folder, folder.name
 
 

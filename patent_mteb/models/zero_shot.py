@@ -46,7 +46,7 @@ def load_nli(
         scorer = cross_encoder_scorer(model, hypothesis=hypothesis)
     except Exception as error:  # transformers, huggingface_hub and httpx each raise their own types
         what, remedy = (f"the checkpoint {folder}", COMPARE) if folder else (f"'{model_name}'", _REMEDY)
-        raise ModelError(f"{what} cannot be loaded as an NLI cross-encoder ({error}). {remedy}") from error
+        raise ModelError(f"{what} cannot be loaded as an NLI cross-encoder ({error})", remedy=remedy) from error
     meta = local_nli_meta(Path(folder)) if folder else _KNOWN[model_name]
     if hypothesis != HYPOTHESIS:
         meta = meta.model_copy(update={"experiment_kwargs": {"hypothesis": hypothesis}})
@@ -58,7 +58,7 @@ def load_gliner2(model_name: str, revision: str | None = None, device: str | Non
     try:
         from gliner2 import GLiNER2
     except ImportError as error:
-        raise ModelError(f"'{model_name}' needs the package gliner2. Remedy: pip install 'gliner2[local]'") from error
+        raise ModelError(f"'{model_name}' needs the package gliner2", remedy="pip install 'gliner2[local]'") from error
     from huggingface_hub import snapshot_download
 
     try:
@@ -96,4 +96,4 @@ METAS: tuple[ModelMeta, ...] = (
 """The zero-shot models of Table 8, without a fixed commit. Results are stored under the commit that was loaded."""
 
 _KNOWN = {str(meta.name): meta for meta in METAS}
-_REMEDY = "Remedy: allow access to the hub (unset HF_HUB_OFFLINE), or pass -m a directory that holds the model"
+_REMEDY = "allow access to the hub (unset HF_HUB_OFFLINE), or pass -m a directory that holds the model"

@@ -403,11 +403,6 @@ _JAPAN_1989 = re.compile("^S64(?=[0-9]+$)")
 _CACHED = 1 << 18  # numbers whose readings are cached: records, citations and relations repeat them
 
 _LONGEST = 60  # characters of a number with its remarks, far above the longest in use
-_END = re.compile(
-    r"\s*[(\[;:]|\s*,(?=\s|\D)|\s+[-–—]\s+(?=\D)|\s+(?=[A-Z]{2}[\s-]*\d)"
-    r"|[\s,;:]+[(\[]?(?=(?:\d\d?[./]\d\d?[./]\d{4}|\d{4}[./-]\d\d?[./-]\d\d?)[)\]]?$)"
-)
-"""Marks after which a text may go on after a number: a remark, a date, another number. No mark is within a thousand."""
 _OWN_FORMS = {office: re.compile(pattern) for office, pattern in _DATA["own_forms"].items()}
 
 _WITHOUT_MARKS = re.compile(r"[A-Z]{2}[0-9]+(?:[A-Z][0-9]?)?")  # US9000001B2, as most numbers are written
@@ -474,20 +469,6 @@ def normal_form(text: str) -> str:
 def key_of(text: str) -> str:
     """Return office and serial of a publication number, empty if it cannot be read."""
     return number.key if (number := read_number(text)) else ""
-
-
-def read_number_at(
-    text: str, office: str = "", read: Callable[[str, str], Number | None] = read_number
-) -> tuple[Number | None, int]:
-    """Read the longest number at the start of a text, up to a mark that may end it; return also where it ends.
-
-    The rest of the text may be a remark, a date or another number. Without a number the end is 0.
-    """
-    ends = [len(text), *(found.start() for found in _END.finditer(text[: _LONGEST + 1]))]
-    for end in sorted(ends, reverse=True):
-        if end and (number := read(text[:end], office)):
-            return number, len(text[:end].rstrip(" ,;:"))
-    return None, 0
 
 
 @lru_cache(maxsize=_CACHED)

@@ -87,10 +87,10 @@ def run(
     from patent_mteb.report.statistics import statistics
 
     if unknown := [name for name in formats if name not in FORMATS]:
-        raise ReportError(f"unknown format {', '.join(unknown)}. Remedy: choose from {', '.join(FORMATS)}")
+        raise ReportError(f"unknown format {', '.join(unknown)}", remedy=f"choose from {', '.join(FORMATS)}")
     folder = out or html
     if plots and folder is None:
-        raise ReportError("plots are written to a folder. Remedy: name it with --out")
+        raise ReportError("plots are written to a folder", remedy="name it with --out")
     if plots:
         figures.converter()
     collected = collect(results)

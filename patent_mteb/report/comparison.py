@@ -257,17 +257,17 @@ def compare(
     collected = results if isinstance(results, Collected) else collect(Path(results))
     if collected.results.is_empty():
         raise ReportError(
-            f"there are no results in {collected.folder}. Remedy: name the folder of --out of 'patent-mteb run'"
+            f"there are no results in {collected.folder}", remedy="name the folder of --out of 'patent-mteb run'"
         )
     runs = [find_run(collected, name) for name in models] or list(collected.runs)
     if len(set(runs)) < 2:
-        raise ReportError("a comparison needs two models. Remedy: name two of: " + "; ".join(collected.runs))
+        raise ReportError("a comparison needs two models", remedy=f"name two of: {'; '.join(collected.runs)}")
     view, measured, part = _chosen_task(collected, task, part)
     pairs = compare_runs(view, measured, part, runs, test)
     compared = dict.fromkeys(run for pair in pairs for run in (pair.first, pair.second))
     if missing := [run for run in dict.fromkeys(runs) if run not in compared]:
         problem = f"{measured.name} has no scores on the same queries of {'; '.join(missing)}"
-        raise ReportError(f"{problem}. Remedy: run it again with these models, or name another with --task")
+        raise ReportError(problem, remedy="run it again with these models, or name another with --task")
     names = names_in_text(collected.results.filter(pl.col("run").is_in(list(compared))))
     scores = {run: score for pair in pairs for run, score in zip((pair.first, pair.second), pair.scores, strict=True)}
     return ComparedModels(

@@ -114,7 +114,7 @@ def prepare(
     refused = _contradicted(collected, model)
     if rows.is_empty() and not refused:
         known = "; ".join(sorted(set(collected.results["model"]))) or "none"
-        raise ReportError(f"no results of '{model}' to export; there are: {known}. Remedy: name one of these")
+        raise ReportError(f"no results of '{model}' to export; there are: {known}", remedy="name one of these")
     models, own = _known_models(upstream), {benchmark.name for benchmark in collected.own}
     named = _local_names(names or {}, rows, models)
     accepted: list[dict[str, Any]] = []
@@ -290,7 +290,7 @@ def _local_names(names: Mapping[str, str], rows: pl.DataFrame, models: Collectio
     for given, name in names.items():
         if not name.strip() or "/" in name or name in models:
             remedy = "give one without a slash that no model has, such as 'Ours v3'"
-            raise ReportError(f"'{name}' cannot be the name of a model of this board. Remedy: {remedy}")
+            raise ReportError(f"'{name}' cannot be the name of a model of this board", remedy=remedy)
         chosen = rows.filter(pl.col("model") == given)
         if Path(given).is_dir():
             ours = (pl.col("model") == local_name(Path(given))) & (pl.col("revision") == content_revision(Path(given)))
@@ -300,8 +300,8 @@ def _local_names(names: Mapping[str, str], rows: pl.DataFrame, models: Collectio
         if chosen.is_empty():
             known = ", ".join(rows.filter(is_nameless)["model"].unique().sort()) or "none"
             raise ReportError(
-                f"no results of the local checkpoint or stored ranking '{given}'; there are: {known}. Remedy: name one"
-                " of these, or a directory with the content that was run"
+                f"no results of the local checkpoint or stored ranking '{given}'; there are: {known}",
+                remedy="name one of these, or a directory with the content that was run",
             )
         found |= dict.fromkeys(chosen.select("model", "revision").iter_rows(), visible(name))
     return found

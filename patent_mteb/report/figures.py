@@ -143,7 +143,7 @@ def converter() -> Any:
     try:
         import vl_convert
     except ImportError as error:
-        raise ReportError("plots need vl-convert-python. Remedy: pip install -e '.[report]'") from error
+        raise ReportError("plots need vl-convert-python", remedy="pip install -e '.[report]'") from error
     return vl_convert
 
 

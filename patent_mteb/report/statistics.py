@@ -111,7 +111,7 @@ def find_run(collected: Collected, name: str) -> str:
     near = did_you_mean(name, [*sorted(set(models.values())), *models])
     problem = f"there are no results of a model '{name}'{near}; there are"
     problem = f"'{name}' may be any of these" if named else problem
-    raise ReportError(f"{problem}: {'; '.join(named or models)}. Remedy: name one of these")
+    raise ReportError(f"{problem}: {'; '.join(named or models)}", remedy="name one of these")
 
 
 def statistics(collected: Collected, baseline: str | None = None, test: str = "bootstrap") -> Statistics:
@@ -121,7 +121,7 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
     are compared, and messages name the others.
     """
     if test not in TESTS:
-        raise ReportError(f"no test '{test}'. Remedy: choose from {', '.join(TESTS)}")
+        raise ReportError(f"no test '{test}'", remedy=f"choose from {', '.join(TESTS)}")
     chosen = "" if baseline is None else find_run(collected, baseline)
     key = ["data_source", "task", "slice", "run"]
     stated = {tuple(own): value for *own, value in collected.scores.filter("main").select(*key, "value").iter_rows()}

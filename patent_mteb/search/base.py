@@ -268,7 +268,7 @@ class ArraySearch(ABC):
     def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
         """Encode all texts of a search in the same calls, without searching."""
         problem = f"{self.mteb_model_meta.name} does not search by one vector a text, so nothing can be encoded ahead"
-        raise ModelError(f"{problem}. Remedy: run it as it is")
+        raise ModelError(problem, remedy="run it as it is")
 
     def search(self, queries: Dataset, *, top_k: int, **options: Any) -> Results:
         """The ranking in mteb's form, with the arguments of mteb."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from patent_mteb.errors import DataError, ModelError, parsed_json
 
-COMPARE = "Remedy: compare its files with those of the original, or copy it again"
+COMPARE = "compare its files with those of the original, or copy it again"
 _REMEDY = "correct the file, or copy the checkpoint again"
 _COUNT, _LAYERS = range(1, 10**8), range(1, 10**4)
 """Sizes of a network, generously: larger ones would fill the memory before a library refused them."""
@@ -104,7 +104,7 @@ def _document(path: Path) -> Any:
     try:
         return parsed_json(path.read_text(encoding="utf-8"), path, None, _REMEDY) if path.exists() else None
     except DataError as error:
-        raise ModelError(str(error)) from error
+        raise ModelError(error.problem, path=error.path, row=error.row, remedy=error.remedy) from error
     except (OSError, UnicodeDecodeError) as error:
         raise _error(path, f"it cannot be read ({error})") from error
 
@@ -120,4 +120,4 @@ def _shown(value: Any) -> str:
 
 
 def _error(path: Path, problem: str) -> ModelError:
-    return ModelError(f"{path}: {problem}. Remedy: {_REMEDY}")
+    return ModelError(f"{path}: {problem}", remedy=_REMEDY)

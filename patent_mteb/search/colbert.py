@@ -76,7 +76,7 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
         remedy = (
             "give the directory of a checkpoint, or a name on the hub that is reachable or already in the local cache"
         )
-        raise OtherCheckpointError(f"'{source}' has no config.json, so it is not a model. Remedy: {remedy}.")
+        raise OtherCheckpointError(f"'{source}' has no config.json, so it is not a model", remedy=remedy)
 
     saved_prompts: dict[str, Any] = settings.get("prompts") or {}
     stored = role_prompts(saved_prompts)
@@ -84,7 +84,7 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
     if prefixed and model_type not in ("ColBERT", _OLDER):  # would be read without the prefixes or the projection
         problem = f"'{source}' has the prefixes of a PyLate model and the model_type '{model_type or ''}'"
         remedy = "set model_type to ColBERT in config_sentence_transformers.json if PyLate saved it, or copy it again"
-        raise ModelError(f"{problem}. Remedy: {remedy}.")
+        raise ModelError(problem, remedy=remedy)
     if model_type == "MultiVectorEncoder":
         kind: CheckpointFormat = "sentence-transformers"
         matches = [_LEADING_MARKER.match(stored.get(role, "")) for role in ROLE_NAMES]
@@ -94,8 +94,8 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
         markers = [settings.get("query_prefix", "[Q] ") or "", settings.get("document_prefix", "[D] ") or ""]
         if not any(module.get("type", "").rpartition(".")[2] == "Dense" for module in modules):
             problem = f"'{source}' is marked as a ColBERT model but has no projection (no Dense module in modules.json)"
-            message = f"{problem}: it would be given an untrained one. Remedy: use the complete checkpoint."
-            raise OtherCheckpointError(message)
+            problem += ": it would be given an untrained one"
+            raise OtherCheckpointError(problem, remedy="use the complete checkpoint")
     elif "HF_ColBERT" in (config.get("architectures") or []):
         kind = "stanford"
         artifact = read_settings(path_of("artifact.metadata"))
@@ -105,14 +105,17 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
         what = settings.get("model_type") or ", ".join(config.get("architectures") or ["model without architecture"])
         raise OtherCheckpointError(
             f"'{source}' is not a late-interaction checkpoint but a {what}: as one it would be given an untrained"
-            " projection. Remedy: use it as an ordinary encoder, or give a checkpoint that PyLate, Stanford ColBERT or"
-            " sentence-transformers' MultiVectorEncoder saved."
+            " projection",
+            remedy=(
+                "use it as an ordinary encoder, or give a checkpoint that PyLate, Stanford ColBERT or"
+                " sentence-transformers' MultiVectorEncoder saved"
+            ),
         )
 
     if Path(source).is_dir():
         if revision is not None:
             problem = f"'{source}' is a directory, which has no revision '{revision}'"
-            raise ModelError(f"{problem}. Remedy: leave the revision out.")
+            raise ModelError(problem, remedy="leave the revision out")
         name, revision = local_name(Path(source)), content_revision(Path(source))
     else:
         name, revision = source, revision or _commit(next(iter(found.values())))
@@ -136,7 +139,7 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
 def _commit(path: str) -> str:
     parts = Path(path).parts  # of the hub's local cache, .../snapshots/<commit>/...
     if "snapshots" not in parts:
-        raise ModelError(f"the revision of {path} is unknown. Remedy: name the revision (a commit of the repository).")
+        raise ModelError(f"the revision of {path} is unknown", remedy="name the revision (a commit of the repository)")
     return parts[parts.index("snapshots") + 1]
 
 
@@ -167,12 +170,14 @@ def available_backends() -> tuple[Backend, ...]:
 def choose_backend(wanted: Backend | None) -> Backend:
     available = available_backends()
     if wanted is not None and wanted not in get_args(Backend):
-        raise ModelError(f"unknown backend '{wanted}'. Remedy: one of {', '.join(get_args(Backend))}.")
+        raise ModelError(f"unknown backend '{wanted}'", remedy=f"one of {', '.join(get_args(Backend))}")
     if not available or (wanted is not None and wanted not in available):
         raise ModelError(
-            f"late interaction needs {wanted or 'a backend'}, which is not installed here. Remedy: pip install"
-            ' "sentence-transformers>=6", or, in an environment of its own, "pylate==1.6.0"'
-            ' "sentence-transformers==5.3.0".'
+            f"late interaction needs {wanted or 'a backend'}, which is not installed here",
+            remedy=(
+                'pip install "sentence-transformers>=6", or, in an environment of its own, "pylate==1.6.0"'
+                ' "sentence-transformers==5.3.0"'
+            ),
         )
     return wanted or available[0]
 
@@ -208,8 +213,8 @@ def _check_markers(
         if marker and (token is None or token == unknown or fresh):
             raise ModelError(
                 f"the marker '{marker}' of '{checkpoint.source}' is not in the vocabulary of its tokenizer, so it has"
-                " no trained vector. Remedy: name the checkpoint's own markers with query_marker= and"
-                " document_marker=."
+                " no trained vector",
+                remedy="name the checkpoint's own markers with query_marker= and document_marker=",
             )
 
 
@@ -220,7 +225,7 @@ class _PyLateEncoder:
         if checkpoint.format == "sentence-transformers":
             problem = f"'{checkpoint.source}' was saved by sentence-transformers' MultiVectorEncoder"
             remedy = "use an environment with sentence-transformers >= 6"
-            raise ModelError(f"{problem}, which PyLate cannot load. Remedy: {remedy}.")
+            raise ModelError(f"{problem}, which PyLate cannot load", remedy=remedy)
         markers = overrides.markers(checkpoint)
         if checkpoint.format == "stanford":
             markers = (markers[0].rstrip(), markers[1].rstrip())
@@ -332,4 +337,4 @@ def load_encoder(
         raise
     except Exception as error:  # transformers, safetensors and the two libraries each raise their own types
         remedy = "compare its files with those of the original"
-        raise ModelError(f"{backend} cannot load '{checkpoint.source}' ({error}). Remedy: {remedy}") from error
+        raise ModelError(f"{backend} cannot load '{checkpoint.source}' ({error})", remedy=remedy) from error

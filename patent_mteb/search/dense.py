@@ -70,7 +70,7 @@ class DenseSearch(ArraySearch):
     def __init__(self, model: EncoderProtocol, *, vectors_mb: float | None = None) -> None:
         if not is_encoder(model):
             problem = f"{type(model).__name__} is not an encoder, or has its own search"
-            raise ModelError(f"{problem}. Remedy: search with the model itself")
+            raise ModelError(problem, remedy="search with the model itself")
         self.model = model
         self.vectors_mb = portion(1 / 3, _VECTOR_BYTES) / 1e6 if vectors_mb is None else vectors_mb
         self.mteb_model_meta = model.mteb_model_meta
@@ -312,9 +312,9 @@ class Approximate(DenseSearch):
     def __init__(self, model: EncoderProtocol, probes: int = 16) -> None:
         super().__init__(model)
         if find_spec("faiss") is None:
-            raise ModelError("approximate search needs faiss. Remedy: pip install -e '.[ann]', or omit --ann")
+            raise ModelError("approximate search needs faiss", remedy="pip install -e '.[ann]', or omit --ann")
         if probes < 1:
-            raise ModelError(f"cannot search {probes} groups of documents. Remedy: give a positive number")
+            raise ModelError(f"cannot search {probes} groups of documents", remedy="give a positive number")
         self.probes = probes
         self.way = f"faiss-ivf-{probes}"
         meta = model.mteb_model_meta
@@ -324,9 +324,9 @@ class Approximate(DenseSearch):
     def rank_block(self, best: TopK, queries: Any, chunks: list[Any], block: DocumentBlock, kind: str | None) -> None:
         name = self.mteb_model_meta.name
         if kind is None:
-            raise ModelError(f"{name} has a similarity of its own, which no index supports. Remedy: omit --ann")
+            raise ModelError(f"{name} has a similarity of its own, which no index supports", remedy="omit --ann")
         if block.dates is not None:
-            raise ModelError(f"{name} cannot be searched approximately behind a priority gate. Remedy: omit --ann")
+            raise ModelError(f"{name} cannot be searched approximately behind a priority gate", remedy="omit --ann")
         if block.allowed is not None:
             super().rank_block(best, queries, chunks, block, kind)
             return

@@ -50,7 +50,7 @@ def engine(model: MTEBModels) -> ArraySearch:
     if isinstance(model, SearchProtocol):
         return MtebSearch(model)
     problem = f"{type(model).__name__} is neither an encoder, nor a cross-encoder, nor a search model of mteb"
-    raise ModelError(f"{problem}. Remedy: load one with patent_mteb.models.load")
+    raise ModelError(problem, remedy="load one with patent_mteb.models.load")
 
 
 class MtebSearch(ArraySearch):

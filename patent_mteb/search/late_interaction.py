@@ -152,14 +152,14 @@ class LateInteraction(NamedModel, ArraySearch):
         import torch
 
         if dtype not in get_args(ScoreDtype):
-            raise ModelError(f"unknown dtype '{dtype}'. Remedy: one of {', '.join(get_args(ScoreDtype))}.")
+            raise ModelError(f"unknown dtype '{dtype}'", remedy=f"one of {', '.join(get_args(ScoreDtype))}")
         if vectors not in (known := get_args(TokenPrecision)):
-            raise ModelError(f"unknown token vectors '{vectors}'. Remedy: one of {', '.join(known)}.")
+            raise ModelError(f"unknown token vectors '{vectors}'", remedy=f"one of {', '.join(known)}")
         if maxsim != "exact":
-            raise ModelError(f"unknown maxsim '{maxsim}'. Remedy: 'exact' is the only kind.")
+            raise ModelError(f"unknown maxsim '{maxsim}'", remedy="'exact' is the only kind")
         if memory_budget < 1 << 20:
             problem = f"a memory budget of {memory_budget} bytes is too small"
-            raise ModelError(f"{problem}. Remedy: at least {1 << 20} (1 MiB).")
+            raise ModelError(problem, remedy=f"at least {1 << 20} (1 MiB)")
         self.backend: Backend = choose_backend(backend)
         self.checkpoint = inspect_checkpoint(model_name, revision)
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -290,7 +290,7 @@ class LateInteraction(NamedModel, ArraySearch):
 def _encode_settings(kwargs: dict[str, Any]) -> tuple[int, bool]:
     if kwargs.get("precision") not in (None, "float32"):
         remedy = "leave it out; dtype='bfloat16' of the model makes the search faster"
-        raise ModelError(f"late interaction has no precision={kwargs['precision']!r}. Remedy: {remedy}.")
+        raise ModelError(f"late interaction has no precision={kwargs['precision']!r}", remedy=remedy)
     return int(kwargs.get("batch_size", 32)), bool(kwargs.get("show_progress_bar", True))
 
 
@@ -301,7 +301,7 @@ def _check_prompts(checkpoint: Checkpoint, given: Mapping[str, str] | None) -> d
         return {role: checkpoint.prompts.get(role, "") for role in ROLE_NAMES}
     if wrong := [key for key, text in given.items() if not isinstance(text, str)]:
         remedy = "give one text for each key, such as 'PatentCitationRetrieval-query'"
-        raise ModelError(f"the prompt '{wrong[0]}' is not a text. Remedy: {remedy}.")
+        raise ModelError(f"the prompt '{wrong[0]}' is not a text", remedy=remedy)
     try:
         AbsEncoder.validate_task_to_prompt_name(dict(given))
     except KeyError as error:

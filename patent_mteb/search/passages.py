@@ -75,7 +75,7 @@ class ModelTokenizer:
     def __init__(self, tokenizer: Any) -> None:
         if not (getattr(tokenizer, "is_fast", False) or hasattr(tokenizer, "encode_batch")):
             problem = f"the tokenizer {type(tokenizer).__name__} does not report the position of its tokens in the text"
-            raise ModelError(f"{problem}. Remedy: pass splitter=TokenWindows(tokens, tokenizer=WordTokenizer())")
+            raise ModelError(problem, remedy="pass splitter=TokenWindows(tokens, tokenizer=WordTokenizer())")
         self._tokenizer = tokenizer
 
     def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
@@ -176,7 +176,7 @@ def tokenizer_of(model: Any) -> WordTokenizer | ModelTokenizer:
         if (tokenizer := getattr(inner, "tokenizer", None)) is not None:
             return ModelTokenizer(tokenizer)
     remedy = "pass splitter=TokenWindows(tokens, tokenizer=...)"
-    raise ModelError(f"{type(model).__name__} shows no tokenizer to measure windows with. Remedy: {remedy}")
+    raise ModelError(f"{type(model).__name__} shows no tokenizer to measure windows with", remedy=remedy)
 
 
 Scores = NDArray[np.floating[Any]]

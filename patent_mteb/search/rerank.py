@@ -45,7 +45,7 @@ def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Pa
     if isinstance(cross_encoder, (str, Path)):
         if not Path(cross_encoder).is_dir():
             remedy = "load a model of the hub with patent_mteb.models.load"
-            raise ModelError(f"there is no directory {cross_encoder}. Remedy: {remedy}")
+            raise ModelError(f"there is no directory {cross_encoder}", remedy=remedy)
         cross_encoder = CrossEncoder(str(cross_encoder))
     if isinstance(cross_encoder, CrossEncoder):
         wrapped = CrossEncoderWrapper(cross_encoder)
@@ -56,8 +56,8 @@ def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Pa
         cross_encoder = wrapped
     if not isinstance(cross_encoder, CrossEncoderProtocol):
         raise ModelError(
-            f"{type(cross_encoder).__name__} is not a cross-encoder (mteb's protocol: predict(inputs1, inputs2)). "
-            "Remedy: give an mteb cross-encoder, its ModelMeta, a sentence_transformers.CrossEncoder or its directory"
+            f"{type(cross_encoder).__name__} is not a cross-encoder (mteb's protocol: predict(inputs1, inputs2))",
+            remedy="give an mteb cross-encoder, its ModelMeta, a sentence_transformers.CrossEncoder or its directory",
         )
     return cross_encoder
 
@@ -74,8 +74,8 @@ def _ranks_candidates(model: Any) -> bool:
 def _chunks(model: Any, tokens: int) -> TokenWindows:
     if _ranks_candidates(model):
         raise ModelError(
-            f"{model.mteb_model_meta.name} compares whole documents, so they have no chunks. Remedy: leave out"
-            " chunk_tokens (--rerank-chunks)"
+            f"{model.mteb_model_meta.name} compares whole documents, so they have no chunks",
+            remedy="leave out chunk_tokens (--rerank-chunks)",
         )
     has_tokenizer = any(getattr(inner, "tokenizer", None) is not None for inner in inner_models(model))
     return TokenWindows(tokens, tokenizer=tokenizer_of(model) if has_tokenizer else WordTokenizer())
@@ -92,7 +92,7 @@ def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
             return
     problem = f"{model.mteb_model_meta.name} shows no token limit (neither {' nor '.join(_LENGTH_NAMES)})"
     remedy = "max_length=None leaves its own limit in force"
-    raise ModelError(f"{problem}, so its pairs cannot be cut at {max_length} tokens. Remedy: {remedy}")
+    raise ModelError(f"{problem}, so its pairs cannot be cut at {max_length} tokens", remedy=remedy)
 
 
 class _Scorer:
@@ -125,7 +125,7 @@ class _Scorer:
             different = {json.dumps(pair) for pair in zip(*sides, strict=True)}
             if len(different) >= _MANY:
                 problem = f"{name} gives each of {len(scores)} pairs of texts the score {scores[0]:g}"
-                raise ModelError(f"{problem}. Remedy: check its weights; they may be damaged, or not trained to rerank")
+                raise ModelError(problem, remedy="check its weights; they may be damaged, or not trained to rerank")
         return scores
 
 

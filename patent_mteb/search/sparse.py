@@ -49,13 +49,13 @@ class SparseSearch(NamedModel, ArraySearch):
         if self.similarity not in _SIMILARITIES:
             remedy = f"sparse vectors are searched by {' or '.join(_SIMILARITIES)} only"
             problem = f"{model.mteb_model_meta.name} compares its vectors by {self.similarity}"
-            raise ModelError(f"{problem}. Remedy: {remedy}")
+            raise ModelError(problem, remedy=remedy)
         self.mteb_model_meta = model.mteb_model_meta.model_copy(update={"model_type": ["sparse"]})
         self._token_store: TokenStore | None = None
 
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float32") -> SparseSearch:
         if dtype != "float32":
-            raise ModelError(f"sparse vectors are stored as float32, not as {dtype}. Remedy: leave out the type")
+            raise ModelError(f"sparse vectors are stored as float32, not as {dtype}", remedy="leave out the type")
         other = copy.copy(self)
         meta = self.mteb_model_meta
         settings = facts_of(self.model, meta).settings
@@ -104,7 +104,7 @@ class SparseSearch(NamedModel, ArraySearch):
         if not np.isfinite(weights).all():
             bad = len(np.unique(rows[~np.isfinite(weights)]))
             remedy = "load the model in fp32, or look at its weights"
-            raise ModelError(f"{name}: NaN or infinite weights in {bad} of {n} vectors. Remedy: {remedy}")
+            raise ModelError(f"{name}: NaN or infinite weights in {bad} of {n} vectors", remedy=remedy)
         pairs = np.column_stack([terms, weights]).astype(np.float32)
         bounds = np.searchsorted(rows, np.arange(1, n))
         nothing = np.zeros((1, 2), np.float32)

@@ -117,7 +117,7 @@ def as_matrix(vectors: Any, count: int, blame: str | None) -> Any:
         problem = f"an array of shape {tuple(vectors.shape)}"
     if problem:
         remedy = "return one vector of real numbers for each text, as a dense array [texts, dimensions]"
-        raise ModelError(f"{blame} gave {problem} for {count} texts. Remedy: {remedy}")
+        raise ModelError(f"{blame} gave {problem} for {count} texts", remedy=remedy)
     return vectors
 
 
@@ -150,7 +150,7 @@ def token_lengths(encoder: Any, texts: Sequence[str]) -> NDArray[np.int64]:
     tokenizer = getattr(core, "tokenizer", None)
     if not callable(tokenizer):
         raise ModelError(
-            f"{encoder.mteb_model_meta.name} has no tokenizer to count by. Remedy: leave out --batch-tokens"
+            f"{encoder.mteb_model_meta.name} has no tokenizer to count by", remedy="leave out --batch-tokens"
         )
     most = getattr(core, "max_seq_length", None)
     most = int(most) if most and np.isfinite(most) else None

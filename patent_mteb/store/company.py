@@ -40,8 +40,11 @@ def refuse_company(distance: float, name: str) -> None:
     if distance > LARGEST:
         raise ModelError(
             f"{name} gives a text another vector in another call, with other texts or in another order (relative"
-            f" distance up to {distance:.2g}). Remedy: return new arrays in the order of the texts, each vector"
-            " computed from its own text without chance (model.eval())"
+            f" distance up to {distance:.2g})",
+            remedy=(
+                "return new arrays in the order of the texts, each vector computed from its own text without"
+                " chance (model.eval())"
+            ),
         )
 
 

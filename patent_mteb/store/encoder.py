@@ -77,15 +77,18 @@ def as_encoder(model: Any) -> Any:
             model = note(SentenceTransformerEncoderWrapper(model))
     if isinstance(model, CompressionWrapper):
         raise ModelError(
-            "its quantised vectors depend on all texts of a call and cannot be stored one by one."
-            " Remedy: stored(patent_mteb.models.Quantised(model, 'int8')), which is calibrated once."
+            "its quantised vectors depend on all texts of a call and cannot be stored one by one",
+            remedy="stored(patent_mteb.models.Quantised(model, 'int8')), which is calibrated once",
         )
     named = isinstance(getattr(model, "mteb_model_meta", None), (ModelMeta, type(None)))
     if isinstance(model, type) or not named or not isinstance(model, EncoderProtocol):
         raise ModelError(
             f"{type(model).__name__} is not an encoder (it lacks encode, similarity, similarity_pairwise or"
-            " mteb_model_meta). Remedy: pass an mteb encoder, a SentenceTransformer or a ModelMeta; search models and"
-            " cross-encoders need no store."
+            " mteb_model_meta)",
+            remedy=(
+                "pass an mteb encoder, a SentenceTransformer or a ModelMeta; search models and cross-encoders need"
+                " no store"
+            ),
         )
     return model
 
@@ -96,14 +99,17 @@ def checked_meta(meta: ModelMeta | None, kind: str) -> ModelMeta:
     if meta is None or unnamed or meta.revision in _UNNAMED:
         raise ModelError(
             f"{kind} has no {'name' if unnamed else 'revision'}, so its vectors could be taken for those of another"
-            " model. Remedy: load it through a ModelMeta with a name and a revision (for a local checkpoint a hash of"
-            " its content), or set model.mteb_model_meta = model.mteb_model_meta.model_copy(update={'name':"
-            " 'organisation/model', 'revision': '...'}) on its mteb encoder."
+            " model",
+            remedy=(
+                "load it through a ModelMeta with a name and a revision (for a local checkpoint a hash of its"
+                " content), or set model.mteb_model_meta = model.mteb_model_meta.model_copy(update={'name':"
+                " 'organisation/model', 'revision': '...'}) on its mteb encoder"
+            ),
         )
     if meta.is_cross_encoder:
-        raise ModelError(f"{meta.name} is a cross-encoder, it has no vectors. Remedy: use it without the store.")
+        raise ModelError(f"{meta.name} is a cross-encoder, it has no vectors", remedy="use it without the store")
     if "sparse" in meta.model_type:
-        raise ModelError(f"{meta.name} gives sparse vectors, which are not stored. Remedy: use it without the store.")
+        raise ModelError(f"{meta.name} gives sparse vectors, which are not stored", remedy="use it without the store")
     return meta
 
 
@@ -192,11 +198,11 @@ class StoredEncoder(NamedModel):
             raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
         if (dtype == "int8") != (codec is not None):
             raise ModelError(
-                "only quantised vectors are stored as bytes."
-                " Remedy: stored(patent_mteb.models.Quantised(model, 'int8'))"
+                "only quantised vectors are stored as bytes",
+                remedy="stored(patent_mteb.models.Quantised(model, 'int8'))",
             )
         if isinstance(model, StoredEncoder):
-            raise ModelError(f"{model.mteb_model_meta.name} has a store already. Remedy: pass the model itself.")
+            raise ModelError(f"{model.mteb_model_meta.name} has a store already", remedy="pass the model itself")
         self.store = store
         self.dtype = dtype
         self._codec = codec
@@ -229,8 +235,8 @@ class StoredEncoder(NamedModel):
             if (found := model.mteb_model_meta.revision) != self._meta.revision:
                 raise ModelError(
                     f"{self._meta.name}: its files were changed before they were loaded, they are {found} and not"
-                    f" {self._meta.revision}, under which its vectors would be stored. Remedy: start again, and do not"
-                    " change them meanwhile"
+                    f" {self._meta.revision}, under which its vectors would be stored",
+                    remedy="start again, and do not change them meanwhile",
                 )
             self._model = model
             facts, digests = facts_of(self._model, self._model.mteb_model_meta), model_facts(self._model)
@@ -454,20 +460,21 @@ class StoredEncoder(NamedModel):
         vectors = as_array(as_matrix(vectors, count, blame))
         if not np.issubdtype(vectors.dtype, np.floating):
             raise ModelError(
-                f"{blame}: vectors of {vectors.dtype} are not stored. Remedy: run the model without the store."
+                f"{blame}: vectors of {vectors.dtype} are not stored", remedy="run the model without the store"
             )
         if width and vectors.shape[1] != width:
             raise ModelError(
                 f"{blame}: the model gave vectors of {vectors.shape[1]} dimensions, where it gave vectors of {width}"
-                " before. Nothing of it was stored. Remedy: correct the model, or give it another name or revision."
+                " before. Nothing of it was stored",
+                remedy="correct the model, or give it another name or revision",
             )
         with np.errstate(over="ignore"):
             converted: NDArray[Any] = vectors.astype(space.dtype if self._codec is None else np.float32, copy=False)
         if bad := int((~np.isfinite(converted).all(axis=1)).sum()):
             what = "NaN or infinite values" if not np.isfinite(vectors).all() else f"values beyond {self.dtype}"
             raise ModelError(
-                f"{blame}: {what} in {bad} of {count} vectors. Nothing of them was stored."
-                " Remedy: load the model in a wider type (fp32 or bf16 instead of fp16), or look at its input."
+                f"{blame}: {what} in {bad} of {count} vectors. Nothing of them was stored",
+                remedy="load the model in a wider type (fp32 or bf16 instead of fp16), or look at its input",
             )
         return converted if self._codec is None else self._codec.code(converted)
 

@@ -44,8 +44,8 @@ def one_score(scores: Any, name: str | None) -> NDArray[np.float64]:
         values = values[:, 0]
     if values.ndim != 1:
         raise ModelError(
-            f"{name} gives scores of shape {values.shape} instead of one a pair. Remedy: use a cross-encoder with one"
-            " label"
+            f"{name} gives scores of shape {values.shape} instead of one a pair",
+            remedy="use a cross-encoder with one label",
         )
     return values
 

@@ -306,8 +306,8 @@ class PatentTask(TaskHooks, AbsTask):
         name = self.metadata.main_score
         if name in scores and not np.isfinite(scores[name]):
             raise ModelError(
-                f"{name} of task {self.metadata.name} is {scores[name]}, not a number. Remedy: check the model's"
-                " vectors (all equal?) and the data (labels that do not vary?)"
+                f"{name} of task {self.metadata.name} is {scores[name]}, not a number",
+                remedy="check the model's vectors (all equal?) and the data (labels that do not vary?)",
             )
         if self._data_digest is None:
             self._data_digest = data_digest(self.digested_data())

@@ -71,7 +71,7 @@ def add(benchmark: PatentBenchmark) -> None:
     """Add a benchmark with its tasks, sample tasks, report tab and validation; a second call changes nothing."""
     known = _BENCHMARKS.setdefault(benchmark.name, benchmark)
     if known is not benchmark:
-        raise RegistrationError(f"the benchmark '{benchmark.name}' is registered already. Remedy: choose another name")
+        raise RegistrationError(f"the benchmark '{benchmark.name}' is registered already", remedy="choose another name")
     KEYS.update((data.key, benchmark.facts.known_by) for data in benchmark.data_sets)
     _make_sample_tasks(benchmark.task_classes)
     if benchmark.name not in _VARIANTS:

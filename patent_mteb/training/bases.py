@@ -83,7 +83,7 @@ def check_weights(model: nn.Module, who: str, remedy: str) -> None:
     for name, weight in model.named_parameters():
         if invalid := int((~weight.detach().isfinite()).sum()):
             which = f"{invalid} of {weight.numel()} in {name}"
-            raise ModelError(f"{who} has NaN or infinite weights ({which}). Remedy: {remedy}")
+            raise ModelError(f"{who} has NaN or infinite weights ({which})", remedy=remedy)
 
 
 def stored_type(name: str) -> str:
@@ -109,13 +109,13 @@ def vectors_of(model: Any, texts: Sequence[str], who: str) -> NDArray[np.float32
     try:
         checked = checked_vectors(found, len(texts), who, lambda rows: [texts[row] for row in rows])
     except ModelError as error:
-        raise ModelError(f"{error}. {BROKEN_MODEL}") from error
+        raise ModelError(error.problem, remedy=BROKEN_MODEL) from error
     vectors: NDArray[np.float32] = as_tensor(checked).numpy()
     return vectors
 
 
 BROKEN_MODEL = (
-    "Remedy: if it is the base, copy it again or choose another one; if it is a checkpoint, train again with a lower "
+    "if it is the base, copy it again or choose another one; if it is a checkpoint, train again with a lower "
     "rate (--set lr=VALUE) and another --out"
 )
 
@@ -146,7 +146,7 @@ def refuse_asymmetric(model: Any, name: str) -> None:
     """Refuse a base with other modules for queries than for documents: the losses here encode both sides alike."""
     if any(isinstance(module, Router) for module in model.modules()):
         problem = f"the base {name} is asymmetric: it encodes queries and documents by different modules (Router)"
-        raise ModelError(f"{problem}, which no recipe trains. Remedy: choose another base")
+        raise ModelError(f"{problem}, which no recipe trains", remedy="choose another base")
 
 
 def load_base(name: str, settings: Settings, recipe: str, device: str | None = None) -> SentenceTransformer:

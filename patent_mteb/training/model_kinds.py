@@ -178,17 +178,17 @@ def _tokens(encode: Any, texts: list[str], who: str) -> list[NDArray[np.float32]
     check_tokens(encoded, f"{who}: text")
     for row, vectors in enumerate(encoded, start=1):
         if not np.isfinite(vectors).all():
-            raise ModelError(f"{who} gave NaN or infinite token vectors for text {row}. {BROKEN_MODEL}")
+            raise ModelError(f"{who} gave NaN or infinite token vectors for text {row}", remedy=BROKEN_MODEL)
     tokens = np.concatenate(encoded)
     if len(tokens) > 1 and (tokens == tokens[0]).all():
-        raise ModelError(f"{who} gave the same vector for all {len(tokens)} tokens. {BROKEN_MODEL}")
+        raise ModelError(f"{who} gave the same vector for all {len(tokens)} tokens", remedy=BROKEN_MODEL)
     warn_of_collapse(tokens, who)
     return encoded
 
 
 def _finite(scores: NDArray[Any], who: str) -> NDArray[Any]:
     if not np.isfinite(scores).all():
-        raise ModelError(f"{who} gave NaN or infinite numbers on the held-out pairs. {BROKEN_MODEL}")
+        raise ModelError(f"{who} gave NaN or infinite numbers on the held-out pairs", remedy=BROKEN_MODEL)
     return scores
 
 

@@ -226,9 +226,9 @@ class _StopIfNotFinite(TrainerCallback):
         checkpoint = last_checkpoint(self.work)
         saved = f"{checkpoint} is kept" if checkpoint else "no checkpoint was saved yet"
         raise ModelError(
-            f"the {what} is {value} at step {step} of {self.state.max_steps} (learning rate {rate:.3g} of at most "
-            f"{self.job.settings.lr:.3g}, {precision}). The run stops; {saved}. "
-            f"Remedy: a lower rate (--set lr=VALUE){other}, and another --out"
+            f"the {what} is {value} at step {step} of {self.state.max_steps} (learning rate {rate:.3g} of at most"
+            f" {self.job.settings.lr:.3g}, {precision}). The run stops; {saved}",
+            remedy=f"a lower rate (--set lr=VALUE){other}, and another --out",
         )
 
 

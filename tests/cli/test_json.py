@@ -24,7 +24,9 @@ def document(capsys, status, *words):
     printed = json.loads(streams.out)
     assert found == status and list(printed) == KEYS and printed["version"] == version()
     assert printed["ok"] == (status == 0) and all(isinstance(note, str) for note in printed["notes"])
-    assert (printed["error"] is None) or (printed["error"].keys() == {"type", "message"} and not printed["ok"])
+    error = printed["error"]
+    assert error is None or not printed["ok"]
+    assert error is None or list(error) == ["type", "message", "problem", "path", "row", "remedy"]
     return printed, streams.err
 
 

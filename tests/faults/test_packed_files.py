@@ -17,7 +17,7 @@ from patent_mteb.readers.answers import first_objects, read_json_documents
 from patent_mteb.readers.sheets import open_sheet
 from patent_mteb.readers.zipped import scan_zipped
 
-MESSAGE = rf"unpacks to more than {LARGEST_RATIO} times its size: a (gzip|zip) bomb\?. Remedy: "
+MESSAGE = rf"unpacks to more than {LARGEST_RATIO} times its size: a (gzip|zip) bomb\? Remedy: "
 BOMB = SMALL_MEMBER * 8
 
 

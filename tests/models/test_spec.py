@@ -36,7 +36,7 @@ def test_a_setting_that_a_model_does_not_have_is_refused_with_its_option(kinds, 
         return
     option = {"prompts": "--no-prompts", "max_tokens": "--max-tokens"}.get(name, f"--{name}")
     with pytest.raises(
-        ModelError, match=rf"'org/model' is .*, so it has no {name}. Remedy: leave out {option}$|tokens"
+        ModelError, match=rf"'org/model' is .*, so it has no {name}. Remedy: leave out {option}.$|tokens"
     ):
         spec.refuse_for(set(kinds))
 
@@ -56,7 +56,7 @@ def test_token_vectors_are_stored_as_bytes_only():
 
 
 def test_several_settings_are_one_sentence():
-    with pytest.raises(ModelError, match=r"has no max_tokens or layers. Remedy: leave out --max-tokens and --layers$"):
+    with pytest.raises(ModelError, match=r"has no max_tokens or layers. Remedy: leave out --max-tokens and --layers.$"):
         load("bm25-dapfam", max_tokens=8, layers=1)
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patent_mteb.patents.numbers import Number, read_application, read_number, read_number_at
+from patent_mteb.patents.numbers import Number, read_application, read_number
 from patent_mteb.sample import load
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -297,25 +297,6 @@ def test_the_two_years_of_1989_in_japan_are_one_series():
     printed, corrected, christian = map(read_number, ("特公昭64-4995", "特公平1-4995", "JP1989-004995B2"))
     assert printed and corrected and christian
     assert printed.key == corrected.key == christian.key == "JPH014995"
-
-
-@pytest.mark.parametrize(
-    ("text", "number", "rest"),
-    [
-        ("US10000001B2, US10000002B2, US10000004B2", "US10000001B2", ", US10000002B2, US10000004B2"),
-        ("US 7,123,456, 7,123,457", "US7123456", ", 7,123,457"),
-        ("US10000001B2 (Smith)", "US10000001B2", " (Smith)"),
-        ("EP 1234567 EP 1234568", "EP1234567", " EP 1234568"),
-        ("EP680812 (A1)", "EP0680812A1", ""),
-        ("US10000001B2; " + "x" * 1_000_000, "US10000001B2", "; " + "x" * 1_000_000),
-        ("US 7,123,456,789", "", "US 7,123,456,789"),
-        ("US 2005 lamp", "", "US 2005 lamp"),
-        ("", "", ""),
-    ],
-)
-def test_a_number_at_the_start_of_a_text(text, number, rest):
-    read, end = read_number_at(text)
-    assert (read.docdb if read else "", text[end:]) == (number, rest)
 
 
 @st.composite

@@ -505,7 +505,7 @@ def test_a_model_type_whose_projection_would_be_random_is_refused(tmp_path, mode
     folder = write_checkpoint(tmp_path / "model", "pylate") or tmp_path / "model"
     path = folder / "config_sentence_transformers.json"
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "model_type": model_type}), "utf-8")
-    with pytest.raises(ModelError, match="not a late-interaction checkpoint"):
+    with pytest.raises(ModelError, match="prefixes of a PyLate model and the model_type"):
         li.LateInteraction(folder)
 
 

@@ -19,7 +19,7 @@ from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladeP
 import patent_mteb
 from patent_mteb.errors import ModelError
 from patent_mteb.experiments import run
-from patent_mteb.models import load, stored
+from patent_mteb.models import changed, load, stored
 from patent_mteb.models.behaviour import behaviours
 from patent_mteb.models.folders import kind_of_checkpoint
 from patent_mteb.search.engine import engine
@@ -114,6 +114,10 @@ def test_weights_that_are_not_finite_are_named(splade):
     model = load(str(splade))
     with torch.no_grad():
         next(model.model.model.parameters()).mul_(float("inf"))
+    with pytest.raises(ModelError, match="weights changed after the model was loaded"):
+        patent_mteb.rank(model, TASK)
+    changed(model.model)
+    model.mteb_model_meta = model.model.mteb_model_meta
     with pytest.raises(ModelError, match=r"NaN or infinite weights in \d+ of \d+ vectors"):
         patent_mteb.rank(model, TASK)
 

@@ -45,7 +45,7 @@ def test_one_row_that_has_no_length(value, row):
     broken = SOUND.copy()
     broken[row] = value
     for form in (np.asarray, torch.as_tensor):
-        said = rf"^m gave NaN or infinite vectors for 1 of 9000 texts, the first is text {row + 1}$"
+        said = rf"^m gave NaN or infinite vectors for 1 of 9000 texts, the first is text {row + 1}\.$"
         with pytest.raises(ModelError, match=said):
             checked_vectors(form(broken), 9000, "m")
 
