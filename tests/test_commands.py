@@ -50,6 +50,7 @@ NOT_RUN = {
     "patent-mteb edition baselines edition": "MiniLM takes ten seconds; with other models it is run here",
     "patent-mteb try list.xlsx": "tests/cli/test_try.py runs it",
     "patent-mteb try list.xlsx citations.csv": "the same, of two files",
+    "patent-mteb try list.xlsx citations.csv -m ORG/NAME": "the same, with a model",
     "patent-mteb try list.xlsx citations.csv --out FOLDER -m sentence-transformers/all-MiniLM-L6-v2": "tests/cli/test_try.py runs it",
     "patent-mteb publish board results BOARD --name 'path/to/checkpoint=Ours v3'": "tests/report/test_export.py names one",
     "patent-mteb data inspect patents.parquet citations.parquet": "stands with RECORDS in the README",

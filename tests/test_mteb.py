@@ -251,7 +251,7 @@ PUBLIC = (
     "patent_mteb.experiments.run",
     "patent_mteb.models",
     "patent_mteb.search.fusion",
-    "patent_mteb.identity.loaded",
+    "patent_mteb.model_identity.loaded",
     "patent_mteb.tasks.base",
     "patent_mteb.report.collect",
 )

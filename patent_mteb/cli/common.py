@@ -56,7 +56,8 @@ class Terminal(Console):
         _discard(sys.stderr if self.stderr else sys.stdout)
 
 
-console = Terminal(width=None if sys.stdout is not None and sys.stdout.isatty() else 200)
+_PIPE_WIDTH = 200  # a choice: wider than terminals, so that few lines of a file are broken
+console = Terminal(width=None if sys.stdout is not None and sys.stdout.isatty() else _PIPE_WIDTH)
 messages = Terminal(stderr=True)
 
 
@@ -84,8 +85,9 @@ def begin(as_json: bool) -> None:
     global _document
     _document = _Document() if as_json else None
     console.quiet = as_json
-    if (columns := os.environ.get("COLUMNS", "")).isdecimal():  # a pipe is as wide as this says
-        console.width = int(columns)
+    if sys.stdout is None or not sys.stdout.isatty():  # a pipe is as wide as COLUMNS says
+        columns = os.environ.get("COLUMNS", "")
+        console.width = int(columns) if columns.isdecimal() else _PIPE_WIDTH
 
 
 @contextmanager

@@ -57,12 +57,14 @@ from patent_mteb.patents.records import (
     Patent,
     TextLanguages,
     Translation,
+    read_records,
     write_records,
 )
 from patent_mteb.patents.text_columns import TextMap
 from patent_mteb.readers.records_directory import read_accounts
 from patent_mteb.recipes import beir, dataset
 from patent_mteb.recipes import open_layout as layout
+from patent_mteb.recipes.dataset import input_hash
 from patent_mteb.recipes.open_ep import KINDS, LANGUAGES, text_folder
 from patent_mteb.recipes.steps import BuildLog
 
@@ -391,11 +393,18 @@ def verify(manifest: Path, root: Path) -> list[str]:
         differences = [
             f"table {path}: other rows" for path in sorted({*tables, *now}) if tables.get(path) != now.get(path)
         ]
-        for name in ("patents.parquet", "citations.parquet"):
-            hashes = [rows_hash(path / name) if (path / name).exists() else "" for path in (manifest, root / MANIFEST)]
+        for name, kind in (("patents.parquet", Patent), ("citations.parquet", Citation)):
+            hashes = [_records_hash(path / name, kind) for path in (manifest, root / MANIFEST)]
             if not all(hashes) or hashes[0] != hashes[1]:
                 differences.append(f"records {name}: {'other rows' if all(hashes) else 'missing'}")
     return differences
+
+
+def _records_hash(path: Path, kind: Any) -> str:
+    """Return the hash of the records of a file, whose order is that of the import; empty without the file."""
+    if not path.exists():
+        return ""
+    return input_hash(record for record, *_ in sorted_on_disk((repr(one),) for one in read_records(path, kind)))
 
 
 def _head_differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from patent_mteb.data.loading import DATA_VARIABLE
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments.run import unable, unloading
-from patent_mteb.identity.loaded import with_arguments
+from patent_mteb.model_identity.loaded import with_arguments
 from patent_mteb.models.behaviour import Canaries
 from patent_mteb.models.composition import compose
 from patent_mteb.models.loading import load

@@ -14,9 +14,9 @@ from mteb.types import EncodeKwargs
 from patent_mteb.data.loading import DATA_VARIABLE, plain_name
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments.run import evaluate_with_mteb, unable, unloading
-from patent_mteb.identity.loaded import check, with_arguments
 from patent_mteb.metrics.measures import QueryScores
 from patent_mteb.metrics.significance import bootstrap, by_group
+from patent_mteb.model_identity.loaded import check, with_arguments
 from patent_mteb.models.behaviour import Canaries
 from patent_mteb.models.composition import identified
 from patent_mteb.models.loading import load

@@ -19,9 +19,9 @@ from patent_mteb.experiments.evaluate import retrieval_task
 from patent_mteb.experiments.results_folder import ResultsFolder
 from patent_mteb.experiments.run import evaluate_into, evaluate_with_mteb, scores_of, unable, unloading
 from patent_mteb.identity import version
-from patent_mteb.identity.loaded import with_arguments
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.metrics.significance import too_small
+from patent_mteb.model_identity.loaded import with_arguments
 from patent_mteb.search.candidates import Candidates, data_of, is_limited, manifest_of, system_of, write_candidates
 from patent_mteb.search.fusion import RRF, Fusion, Linear
 from patent_mteb.search.stored import FusedRuns, StoredRun, Weighted

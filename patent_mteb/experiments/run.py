@@ -24,7 +24,7 @@ from patent_mteb._mteb import restart_generators
 from patent_mteb.errors import AccessError, ModelError, NotThereError, PatentMTEBError, of_the_machine
 from patent_mteb.experiments.results_folder import ResultsFolder
 from patent_mteb.files import cache_root
-from patent_mteb.identity.loaded import check, with_arguments
+from patent_mteb.model_identity.loaded import check, with_arguments
 from patent_mteb.models.behaviour import Canaries
 from patent_mteb.models.composition import identified
 from patent_mteb.tasks import perquery

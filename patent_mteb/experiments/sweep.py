@@ -26,7 +26,7 @@ from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments.run import evaluate_with_mteb
 from patent_mteb.files import write_text
 from patent_mteb.identity import digest, identity_of
-from patent_mteb.identity.loaded import with_arguments
+from patent_mteb.model_identity.loaded import with_arguments
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.bm25 import BM25
 from patent_mteb.search.cache import Cached, RunCache, content_of

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import mteb  # noqa: F401
 
 if TYPE_CHECKING:
-    from patent_mteb.identity.loaded import changed
+    from patent_mteb.model_identity.loaded import changed
     from patent_mteb.models.composition import Truncated, compose
     from patent_mteb.models.loading import load
     from patent_mteb.models.quantised import Quantised
@@ -34,7 +34,7 @@ _NAMES = {
     "search.bm25": ("bm25",),
     "models.composition": ("Truncated", "compose"),
     "models.loading": ("load",),
-    "identity.loaded": ("changed",),
+    "model_identity.loaded": ("changed",),
     "store": ("stored",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

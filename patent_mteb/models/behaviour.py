@@ -30,7 +30,7 @@ from mteb.types import PromptType
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError, PatentMTEBError
-from patent_mteb.identity.loaded import components, effective_kwargs, leaves, model_facts, record_for
+from patent_mteb.model_identity.loaded import components, effective_kwargs, leaves, model_facts, record_for
 from patent_mteb.store.batches import as_array, text_loader, token_lengths
 from patent_mteb.store.company import LARGEST, largest_distance, refuse_company, tolerance_of
 from patent_mteb.store.encoder import StoredEncoder

@@ -14,7 +14,7 @@ from mteb.models.sentence_transformer_wrapper import CrossEncoderWrapper
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import NO_REVISION, compose_meta
-from patent_mteb.identity.loaded import is_nameless, name_by_content
+from patent_mteb.model_identity.loaded import is_nameless, name_by_content
 from patent_mteb.models.variants import Spans, WrappedEncoder, with_section_tags, with_settings
 from patent_mteb.search.dense import Approximate
 from patent_mteb.search.fusion import Hybrid

@@ -17,8 +17,8 @@ from safetensors import SafetensorError, safe_open
 from patent_mteb.errors import ModelError
 from patent_mteb.files import read_json
 from patent_mteb.identity import content_revision, local_name
-from patent_mteb.identity.loaded import NamedModel
-from patent_mteb.identity.prompts import named_by_role
+from patent_mteb.model_identity.loaded import NamedModel
+from patent_mteb.model_identity.prompts import named_by_role
 from patent_mteb.models.registry import PatentEncoder
 from patent_mteb.models.zero_shot import local_nli_meta
 from patent_mteb.search.checkpoint_files import COMPARE, check_configuration, read_modules, read_settings

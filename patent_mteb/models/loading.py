@@ -31,8 +31,8 @@ from mteb.types import PromptType
 from patent_mteb.data.hub import is_commit
 from patent_mteb.endpoints.client import Endpoint
 from patent_mteb.errors import ModelError, did_you_mean
-from patent_mteb.identity.loaded import note
-from patent_mteb.identity.prompts import kind_of
+from patent_mteb.model_identity.loaded import note
+from patent_mteb.model_identity.prompts import kind_of
 from patent_mteb.models.backends import backend_arguments, fastest, in_bfloat16
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.folders import TrainedMeta, local_meta

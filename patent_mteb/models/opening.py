@@ -15,7 +15,7 @@ from mteb.types import PromptType
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError, PatentMTEBError
-from patent_mteb.identity.loaded import leaves, network_of
+from patent_mteb.model_identity.loaded import leaves, network_of
 from patent_mteb.models.behaviour import TEXTS
 from patent_mteb.models.folders import BARE_ENCODERS, CLASSIFIER
 from patent_mteb.search.checkpoint_files import COMPARE

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from patent_mteb._mteb import registered
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest
-from patent_mteb.identity.loaded import NEUTRAL
-from patent_mteb.identity.prompts import plain
+from patent_mteb.model_identity.loaded import NEUTRAL
+from patent_mteb.model_identity.prompts import plain
 from patent_mteb.models.spec import VECTOR_PRECISIONS
 from patent_mteb.models.variants import WrappedEncoder, with_settings
 from patent_mteb.patents.views import VIEWS

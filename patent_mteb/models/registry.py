@@ -33,7 +33,7 @@ from patent_mteb._mteb import registered
 from patent_mteb.data.hub import is_commit
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision
-from patent_mteb.identity.loaded import NamedModel, note
+from patent_mteb.model_identity.loaded import NamedModel, note
 from patent_mteb.models.checkpoints import CHECKPOINTS, Checkpoint, Prompts
 from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts, prompt_for
 from patent_mteb.models.variants import (

@@ -15,8 +15,8 @@ from patent_mteb.endpoints.chat import is_count
 from patent_mteb.endpoints.client import Endpoint, EndpointError
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest
-from patent_mteb.identity.loaded import NamedModel
-from patent_mteb.identity.prompts import ROLE_NAMES, role_prompts
+from patent_mteb.model_identity.loaded import NamedModel
+from patent_mteb.model_identity.prompts import ROLE_NAMES, role_prompts
 
 _PATH = "/embeddings"
 _BYTES_OF_CHARACTER = 4  # at most, in UTF-8; a tokenizer makes at most one token of a byte

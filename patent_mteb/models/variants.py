@@ -29,7 +29,7 @@ import numpy as np
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import unambiguous_settings
-from patent_mteb.identity.loaded import NamedModel
+from patent_mteb.model_identity.loaded import NamedModel
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.patents.views import SEPARATOR
 from patent_mteb.recipes.patentmap import SECTION_TAGS

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from huggingface_hub import snapshot_download
 
 from patent_mteb.errors import ModelError, did_you_mean
-from patent_mteb.identity.prompts import role_prompts
+from patent_mteb.model_identity.prompts import role_prompts
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.folders import folder_facts
 from patent_mteb.models.prompts import TABLE_11

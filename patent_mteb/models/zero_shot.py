@@ -14,7 +14,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision, local_name
-from patent_mteb.identity.loaded import NamedModel
+from patent_mteb.model_identity.loaded import NamedModel
 from patent_mteb.protocols.zero_shot import HYPOTHESIS, Scorer, cross_encoder_scorer, tagger_scorer
 from patent_mteb.search.checkpoint_files import COMPARE
 

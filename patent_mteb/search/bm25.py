@@ -37,8 +37,8 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
 from patent_mteb.identity import number
-from patent_mteb.identity.loaded import NamedModel
 from patent_mteb.memory import portion
+from patent_mteb.model_identity.loaded import NamedModel
 from patent_mteb.patents.on_disk import in_memory_up_to
 from patent_mteb.search.analysers import (
     BIGRAMS,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision, local_name
-from patent_mteb.identity.prompts import ROLE_NAMES, role_prompts
+from patent_mteb.model_identity.prompts import ROLE_NAMES, role_prompts
 from patent_mteb.search.checkpoint_files import read_modules, read_settings
 
 Backend = Literal["sentence-transformers", "pylate"]

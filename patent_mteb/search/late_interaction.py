@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from patent_mteb.errors import ModelError
-from patent_mteb.identity.loaded import NamedModel, check, note
-from patent_mteb.identity.prompts import ROLE_NAMES, report_roles
+from patent_mteb.model_identity.loaded import NamedModel, check, note
+from patent_mteb.model_identity.prompts import ROLE_NAMES, report_roles
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
 from patent_mteb.search.colbert import (
     KNOWN_SETTINGS,

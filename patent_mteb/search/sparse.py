@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from patent_mteb.errors import ModelError
-from patent_mteb.identity.loaded import NamedModel, note
-from patent_mteb.identity.prompts import facts_of, prompt_text
+from patent_mteb.model_identity.loaded import NamedModel, note
+from patent_mteb.model_identity.prompts import facts_of, prompt_text
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
 from patent_mteb.search.late_interaction import TokenStore
 from patent_mteb.search.run import Run, TopK

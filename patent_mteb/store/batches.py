@@ -16,7 +16,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
-from patent_mteb.identity.prompts import plain
+from patent_mteb.model_identity.prompts import plain
 from patent_mteb.patents.corpus import text_dataset
 
 _CHARACTERS_A_TOKEN = 16  # only the first 16 characters a token of the model's limit are counted

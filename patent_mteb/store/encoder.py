@@ -30,8 +30,8 @@ from tqdm.auto import tqdm
 from patent_mteb.errors import ModelError
 from patent_mteb.files import read_json
 from patent_mteb.identity import json_digest
-from patent_mteb.identity.loaded import DIGESTS, NamedModel, check, effective_kwargs, model_facts, note
-from patent_mteb.identity.prompts import Facts, Prompt, facts_of, placed, plain, resolve, weightless
+from patent_mteb.model_identity.loaded import DIGESTS, NamedModel, check, effective_kwargs, model_facts, note
+from patent_mteb.model_identity.prompts import Facts, Prompt, facts_of, placed, plain, resolve, weightless
 from patent_mteb.store.batches import as_array, as_matrix, loader_of, rows_of, texts_of, token_lengths, within_budget
 from patent_mteb.store.codecs import Codec
 from patent_mteb.store.company import check_company

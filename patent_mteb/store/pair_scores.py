@@ -22,8 +22,8 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
-from patent_mteb.identity.loaded import NamedModel
-from patent_mteb.identity.prompts import qualified
+from patent_mteb.model_identity.loaded import NamedModel
+from patent_mteb.model_identity.prompts import qualified
 from patent_mteb.store.batches import as_array, text_loader
 from patent_mteb.store.encoder import progress_bar, stored
 

@@ -6,7 +6,7 @@ Layout of a store::
     spaces/<digest>/space.json       identity of a space (model, revision, settings, number type), hashed to the digest
     spaces/<digest>/*.index *.rows   shards (:mod:`patent_mteb.store.shards`)
     spaces/<digest>/claims/          claims of running processes (:mod:`patent_mteb.store.locks`)
-    models/<digest>.json             facts about a model when it was last loaded (:mod:`patent_mteb.identity.prompts`)
+    models/<digest>.json             facts about a model when it was last loaded (:mod:`.prompts`)
     tmp/                             results above the memory limit, deleted once they are mapped
 """
 

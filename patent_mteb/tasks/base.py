@@ -30,8 +30,8 @@ from patent_mteb.data.loading import DATA_VARIABLE, Own
 from patent_mteb.data.releases import rows_of
 from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.files import cache_root, read_json
-from patent_mteb.identity.loaded import check_identity
-from patent_mteb.identity.prompts import facts_of, resolve
+from patent_mteb.model_identity.loaded import check_identity
+from patent_mteb.model_identity.prompts import facts_of, resolve
 from patent_mteb.models.behaviour import encoders
 from patent_mteb.models.registry import PatentEncoder
 from patent_mteb.published import stated

@@ -44,7 +44,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from patent_mteb.identity import version
-from patent_mteb.identity.loaded import model_facts
+from patent_mteb.model_identity.loaded import model_facts
 from patent_mteb.models.behaviour import behaviours, encoders, has_search_models
 from patent_mteb.patents.corpus import release_pages
 from patent_mteb.search import base

@@ -30,11 +30,11 @@ from mteb.types import PromptType
 
 from patent_mteb.data.loading import switched_on
 from patent_mteb.errors import DataError
-from patent_mteb.identity.loaded import check
 from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import MEASURES, Judged, QueryScores, mean_scores, retrieval_scores
 from patent_mteb.metrics.significance import bootstrap, by_group, too_small
 from patent_mteb.metrics.slices import Qrels, own_family, positive
+from patent_mteb.model_identity.loaded import check
 from patent_mteb.models.variants import reads_section_tags, section_tags
 from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Composed, Texts, text_column, text_dataset

@@ -145,7 +145,7 @@ def test_options_that_do_not_go_together(candidates, capsys):
         (["run", "-m", ".", "--model-revision", "v1", *candidates], "the directory . has no revision v1"),
         (
             ["run", "-m", "bm25-dapfam", "--precision", "bfloat16", *candidates],
-            "is not an encoder, so it has no bfloat16",
+            "is not an encoder, so it has no precision",
         ),
     ):
         assert main(words) == 2, message

@@ -24,6 +24,7 @@ RAW = re.compile(r"\b\w*_at_\d+\b|\bmacro_f1\b|\bv_measure\b")
 @pytest.fixture
 def printed(monkeypatch, capsys):
     monkeypatch.setattr(common.console, "_width", 80)
+    monkeypatch.setenv("COLUMNS", "80")
 
     def of(*words):
         assert cli.main([*words]) in (0, 1)
@@ -80,6 +81,7 @@ def test_a_bar_has_space_for_counts_and_the_time_left():
 
 def test_runs(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(common.console, "_width", 80)
+    monkeypatch.setenv("COLUMNS", "80")
     tasks = {
         "PatentCitationRetrieval.local-0123456789ab": "ndcg_at_10",
         "WIPOATRespiratoryClassification.NoDWPI.sample": "macro_f1",

@@ -21,7 +21,7 @@ from patent_mteb import identity
 from patent_mteb.data import loading
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments import run, sweep
-from patent_mteb.identity import loaded as settings
+from patent_mteb.model_identity import loaded as settings
 from patent_mteb.models import Hybrid, Passages, Truncated, bm25, changed, load, stored
 from patent_mteb.models.loading import find_meta
 from patent_mteb.models.variants import with_settings

@@ -27,7 +27,7 @@ from torch.utils.data import DataLoader
 
 import patent_mteb
 from patent_mteb.errors import ModelError
-from patent_mteb.identity.loaded import check, with_arguments
+from patent_mteb.model_identity.loaded import check, with_arguments
 from patent_mteb.models import Hybrid, Passages, Quantised, Truncated, bm25, changed, load, stored
 from patent_mteb.models.variants import with_section_tags
 from patent_mteb.search.dense import Approximate

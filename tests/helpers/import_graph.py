@@ -19,7 +19,7 @@ LAYERS = (
     {"errors"},
     {"files", "_mteb", "parallel", "memory"},
     {"identity", "published"},
-    {"patents", "endpoints"},
+    {"patents", "endpoints", "model_identity"},
     {"readers", "sample", "metrics"},
     {"protocols", "store", "recipes"},
     {"data"},

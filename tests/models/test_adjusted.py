@@ -14,7 +14,7 @@ from transformers import AutoModel, AutoTokenizer
 from patent_mteb.cli import main
 from patent_mteb.cli.options import Precision
 from patent_mteb.errors import ModelError
-from patent_mteb.identity.loaded import check_identity
+from patent_mteb.model_identity.loaded import check_identity
 from patent_mteb.models import bm25, changed, load
 from patent_mteb.models.registry import load_plain
 from patent_mteb.models.spec import AUTOCAST, PRECISIONS

@@ -20,7 +20,7 @@ from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladeP
 
 from patent_mteb.endpoints.client import Endpoint
 from patent_mteb.errors import ModelError
-from patent_mteb.identity.prompts import role_prompts
+from patent_mteb.model_identity.prompts import role_prompts
 from patent_mteb.models import load, stored
 from patent_mteb.models.loading import find_meta
 from patent_mteb.models.served import Served

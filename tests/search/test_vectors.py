@@ -12,7 +12,7 @@ import torch
 from small_patents import Words
 
 from patent_mteb.errors import ModelError
-from patent_mteb.identity.loaded import components, model_facts
+from patent_mteb.model_identity.loaded import components, model_facts
 from patent_mteb.search.vectors import Checked, as_tensor, checked_vectors, parts
 
 SOUND = np.random.default_rng(0).standard_normal((9000, 3)).astype(np.float32)

@@ -24,7 +24,7 @@ from sentence_transformers import SentenceTransformer
 from torch.utils.data import DataLoader
 
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.identity.prompts import Facts
+from patent_mteb.model_identity.prompts import Facts
 from patent_mteb.models import changed
 from patent_mteb.store import EmbeddingStore, default_path, hash_texts, stored
 from patent_mteb.store import encoder as encoder_module

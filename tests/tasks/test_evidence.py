@@ -16,7 +16,7 @@ from mteb.results import TaskResult
 from small_data import HashEncoder
 
 from patent_mteb import __version__
-from patent_mteb.identity.loaded import model_facts
+from patent_mteb.model_identity.loaded import model_facts
 from patent_mteb.models import Hybrid, bm25, changed, load, stored
 from patent_mteb.search.run import Run
 from patent_mteb.tasks import evidence

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from patent_mteb.identity import digest
-from patent_mteb.identity.prompts import plain, qualified
+from patent_mteb.model_identity.prompts import plain, qualified
 
 _SAMPLE = 4096
 _WHOLE = 1 << 16  # tensors of at most this many elements are read completely
@@ -23,6 +23,8 @@ _UNRELATED = frozenset({"training", "name_or_path", "gradient_checkpointing", "l
 
 _UNRELATED_CONFIG = frozenset({"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version"})
 _GROWING = ("cache", "cached", "seen")  # parts of the names of attributes that modules change while they run
+_LEARNT = {"SpladePooling": frozenset({"embedding_dimension"})}
+"""Attributes that a module of this class sets at its first forward pass (sentence-transformers 6)."""
 _SCALARS = (bool, int, float, str, type(None))
 _DYNAMIC_ROPE = ("dynamic", "longrope")  # rotary embeddings that recompute their frequencies for a longer text
 
@@ -72,7 +74,7 @@ def modules_digest(network: Any, ignored: Collection[str] = ()) -> str:
         attributes = {
             key: value
             for key, value in vars(module).items()
-            if _counts(key) and key not in ignored and _is_plain(value)
+            if _counts(key) and key not in ignored and _is_plain(value) and not _is_learnt(module, key)
         }
         found.append([name, qualified(type(module)), plain(attributes)])
         config = getattr(module, "config", None)
@@ -96,7 +98,7 @@ def network_state(network: Any) -> list[Any]:
         for tensors in (held.get("_parameters"), held.get("_buffers")):
             known = filter(lambda tensor: tensor is not None, (tensors or {}).values())
             found += [(id(tensor), 0 if tensor.is_inference() else tensor._version) for tensor in known]
-        found += _plain_items(held)
+        found += [item for item in _plain_items(held) if not _is_learnt(module, item[0])]
         if "config" in held:
             configs[id(held["config"])] = held["config"]
     for config in configs.values():
@@ -111,6 +113,10 @@ def _plain_items(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
         for name, value in attributes.items()
         if name[0] != "_" and (isinstance(value, _SCALARS) or _is_plain(value)) and _counts(name)
     ]
+
+
+def _is_learnt(module: Any, name: str) -> bool:
+    return name in _LEARNT.get(type(module).__name__, ())
 
 
 @lru_cache(maxsize=4096)

@@ -50,7 +50,7 @@ def version() -> str:
 
     It needs no Git: a wheel, a checkout and an edited installation all have one.
     """
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parent
     total = hashlib.blake2b(digest_size=6)
     for path in sorted(path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
         total.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())

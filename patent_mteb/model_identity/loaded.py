@@ -1,11 +1,11 @@
 """Identity of a loaded model: recorded when the suite loads a model or first sees it, and checked where numbers leave.
 
 The record has the maximum length, number type, truncation, prompts, similarity, and digests of weights, modules and
-tokenizer (:mod:`patent_mteb.identity.digests`). During a run it is a value, not a computation. :func:`check` refuses a
-model that was changed since (``model.model.max_seq_length = 128``, a training step): its scores would be those of
-another model under the same name. It compares counters and attributes at each task, and computes the digests again at
-the end of a run, or after a hundred times the time that they take. :func:`changed` gives a changed model an identity
-of its own.
+tokenizer (:mod:`patent_mteb.model_identity.digests`). During a run it is a value, not a computation. :func:`check`
+refuses a model that was changed since (``model.model.max_seq_length = 128``, a training step): its scores would be
+those of another model under the same name. It compares counters and attributes at each task, and computes the digests
+again at the end of a run, or after a hundred times the time that they take. :func:`changed` gives a changed model an
+identity of its own.
 
 Arguments of ``encode`` that change vectors enter the identity as a digest, ``experiment_kwargs["settings"]``, as
 accepted changes do.
@@ -28,8 +28,14 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest, local_name, unambiguous_settings
-from patent_mteb.identity.digests import modules_digest, network_state, tokenizer_digest, tokenizer_state, values_digest
-from patent_mteb.identity.prompts import facts_of, placed, plain, use_role_prompts
+from patent_mteb.model_identity.digests import (
+    modules_digest,
+    network_state,
+    tokenizer_digest,
+    tokenizer_state,
+    values_digest,
+)
+from patent_mteb.model_identity.prompts import facts_of, placed, plain, use_role_prompts
 
 _ABOUT_OUTPUT = {"show_progress_bar", "precision", "convert_to_numpy", "convert_to_tensor"}
 NEUTRAL = frozenset({"batch_size", "batch_tokens", "device", "pool", "chunk_size"} | _ABOUT_OUTPUT)
@@ -408,7 +414,7 @@ def check_identity(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -
             f"{meta.name}: its result would be saved among those of other settings, because mteb does not know of"
             f" encode_kwargs {dict(encode_kwargs or {})}",
             remedy=(
-                "evaluate patent_mteb.identity.loaded.with_arguments(model, encode_kwargs), which has its own"
+                "evaluate patent_mteb.model_identity.loaded.with_arguments(model, encode_kwargs), which has its own"
                 " identity, or use patent_mteb.evaluate"
             ),
         )
