@@ -68,8 +68,8 @@ class ModelSpec:
     def stated(cls, name: str, settings: Mapping[str, Any]) -> Self:
         """The specification by the settings that a result or a paper states; others are ignored."""
         known = {one.name: settings[one.name] for one in fields(cls)[2:] if one.name in settings}
-        if "prompts" in known:
-            known["prompts"] = {"none": False, "yes": True}.get(known["prompts"], known["prompts"])
+        if isinstance(prompts := known.pop("prompts", None), str):  # a served model states its prompts themselves
+            known["prompts"] = {"none": False, "yes": True}.get(prompts, prompts)
         if "query_instruction" in settings:
             known["prompts"] = settings["query_instruction"]
         if "vectors" in settings:

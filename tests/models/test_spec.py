@@ -66,6 +66,7 @@ def test_several_settings_are_one_sentence():
         ({"max_tokens": "512", "k1": "1.2"}, {"max_tokens": 512}),
         ({"prompts": "none"}, {"prompts": False}),
         ({"prompts": "yes"}, {}),
+        ({"prompts": {"query": "of a served model: "}}, {}),
         ({"query_instruction": "patentmap", "layers": 3}, {"prompts": "patentmap", "layers": 3}),
         ({"vectors": "int8", "calibration": "sample"}, {"precision": "int8"}),
         ({"precision": "bfloat16-autocast", "input": "noSEP"}, {"precision": "bfloat16-autocast", "input": "noSEP"}),
