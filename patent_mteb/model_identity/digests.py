@@ -6,7 +6,7 @@ of each weight count. Digests of modules and tokenizer differ between versions o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -71,11 +71,7 @@ def modules_digest(network: Any, ignored: Collection[str] = ()) -> str:
     configs: dict[int, Any] = {}
     found: list[Any] = []
     for name, module in network.named_modules():
-        attributes = {
-            key: value
-            for key, value in vars(module).items()
-            if _counts(key) and key not in ignored and _is_plain(value) and not _is_learnt(module, key)
-        }
+        attributes = {key: value for key, value in _settings_of(module) if key not in ignored}
         found.append([name, qualified(type(module)), plain(attributes)])
         config = getattr(module, "config", None)
         if hasattr(config, "to_dict"):
@@ -92,31 +88,28 @@ def network_state(network: Any) -> list[Any]:
     torch counts changes in place, but not those of ``tensor.data`` or of a NumPy view: only digests show these.
     """
     found: list[Any] = []
-    configs: dict[int, Any] = {}
+    owners: dict[int, Any] = {}  # modules, and the configs that several of them share
     for module in network.modules():
         held = vars(module)
         for tensors in (held.get("_parameters"), held.get("_buffers")):
             known = filter(lambda tensor: tensor is not None, (tensors or {}).values())
             found += [(id(tensor), 0 if tensor.is_inference() else tensor._version) for tensor in known]
-        found += [item for item in _plain_items(held) if not _is_learnt(module, item[0])]
-        if "config" in held:
-            configs[id(held["config"])] = held["config"]
-    for config in configs.values():
-        found += _plain_items(vars(config)) if hasattr(config, "to_dict") else ()
+        owners[id(module)] = module
+        if hasattr(config := held.get("config"), "to_dict"):
+            owners[id(config)] = config
+    for owner in owners.values():  # a list may change in place, its text does not
+        found += [(name, value if isinstance(value, _SCALARS) else repr(value)) for name, value in _settings_of(owner)]
     return found
 
 
-def _plain_items(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The plain attributes by name; most others of a module have an underscore, and this runs for each module."""
+def _settings_of(owner: Any) -> list[tuple[str, Any]]:
+    """The plain attributes of a module or a config that are settings, by name."""
+    learnt = _LEARNT.get(type(owner).__name__, ())
     return [
-        (name, value if isinstance(value, _SCALARS) else repr(value))
-        for name, value in attributes.items()
-        if name[0] != "_" and (isinstance(value, _SCALARS) or _is_plain(value)) and _counts(name)
+        (name, value)
+        for name, value in vars(owner).items()
+        if _counts(name) and (isinstance(value, _SCALARS) or _is_plain(value)) and name not in learnt
     ]
-
-
-def _is_learnt(module: Any, name: str) -> bool:
-    return name in _LEARNT.get(type(module).__name__, ())
 
 
 @lru_cache(maxsize=4096)

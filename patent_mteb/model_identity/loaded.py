@@ -90,6 +90,10 @@ def network_of(model: Any) -> Any:
     return next((one for one in candidates if isinstance(one, torch.nn.Module)), None)
 
 
+def _objects(model: Any, network: Any) -> list[Any]:
+    return [model] if network is None or network is model else [model, network]
+
+
 def _owners(model: Any) -> list[tuple[Any, dict[str, Any]]]:
     """The wrapper of a single model and the network inside, with their settings but for digests."""
     facts = facts_of(model, _UNDECLARED)
@@ -103,10 +107,8 @@ def _owners(model: Any) -> list[tuple[Any, dict[str, Any]]]:
         wrapper |= {name: plain(prompts) for name, prompts in given.items() if prompts}
     if facts.core is not None:
         core |= {"prompts": _reachable_prompts(facts.core, wrapper), "similarity": facts.core["similarity"]}
-    network = network_of(model)
-    if network is None:
-        return [(model, wrapper)]
-    return [(model, wrapper), (network, core)] if network is not model else [(model, wrapper | core)]
+    objects = _objects(model, network_of(model))
+    return [(model, wrapper | core)] if len(objects) == 1 else list(zip(objects, (wrapper, core), strict=True))
 
 
 def _reachable_prompts(core: Mapping[str, Any], wrapper: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,8 +174,8 @@ def note(model: _Model) -> _Model:
 
 def _digests_of_changes(model: Any) -> list[str]:
     """What the identity of a single model must contain: digests of accepted changes, and of torch's precision."""
-    changes = [record.accepted for record in _records(model)]
     network = network_of(model)
+    changes = [record.accepted for record in map(record_of, _objects(model, network)) if record]
     if network is not None and next(network.parameters(), None) is not None:
         import torch
 
@@ -182,7 +184,7 @@ def _digests_of_changes(model: Any) -> list[str]:
     return [digest(one) for one in changes if one]
 
 
-def _labelled(meta: ModelMeta, digests: list[str], instead_of: list[str] = []) -> ModelMeta:  # noqa: B006  (not changed)
+def _labelled(meta: ModelMeta, digests: Sequence[str], instead_of: Sequence[str] = ()) -> ModelMeta:
     experiment = dict(meta.experiment_kwargs or {})
     known = [one for one in str(experiment.pop(_SETTINGS, "")).split("-") if one and one not in instead_of]
     named = "-".join(dict.fromkeys([*known, *digests]))
