@@ -152,23 +152,23 @@ _REMEDIES = {
 }
 
 
-def of_the_machine(error: BaseException, cache: Path) -> str:
-    """An error of the machine in a sentence: its disk, its memory, its folders; empty for any other error."""
+def of_the_machine(error: BaseException, cache: Path) -> DataError | None:
+    """Return an error of the machine in a sentence: its disk, its memory, its folders; None for any other error."""
     if isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM:
         why = f" ({error})" if str(error) else ""
         remedy = "close other programs, raise the limit (ulimit -v), or give fewer records"
-        return f"the memory is not sufficient{why}. Remedy: {remedy}."
+        return DataError(f"the memory is not sufficient{why}", remedy=remedy)
     if not isinstance(error, OSError):
-        return ""
+        return None
     try:
         Path.cwd()
     except OSError:
-        return "the working folder does not exist any more. Remedy: change to another one, and repeat."
+        return DataError("the working folder does not exist any more", remedy="change to another one, and repeat")
     remedy = _REMEDIES.get(error.errno or 0, "")
     if remedy and error.filename and Path(str(error.filename)).is_relative_to(cache):
         remedy += f"; PATENT_MTEB_CACHE=FOLDER names another cache than {cache}"
-    place = f"{error.filename}: " if error.filename else ""
-    return f"{place}{error.strerror or error}. Remedy: {remedy}." if remedy else ""
+    place = str(error.filename) if error.filename else None
+    return DataError(error.strerror or str(error), path=place, remedy=remedy) if remedy else None
 
 
 _COMPRESSED = {

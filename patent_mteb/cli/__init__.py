@@ -76,9 +76,9 @@ def _main(words: Sequence[str]) -> int:
     except Exception as error:
         from patent_mteb.files import cache_root
 
-        if message := of_the_machine(error, cache_root()):
-            common.finish(command, 2, DataError(message))
-            common.warn(Text("patent-mteb:", style="bold red"), message)
+        if known := of_the_machine(error, cache_root()):
+            common.finish(command, 2, known)
+            common.warn(Text("patent-mteb:", style="bold red"), known)
             return 2
         message = _unexpected(command, error)
         common.finish(command, 1, error, message)

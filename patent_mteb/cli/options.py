@@ -206,10 +206,13 @@ class WithStore(Encoding):
 class Model(Encoding, Named):
     """The model of ``-m``, and how it encodes."""
 
-    def spec(self, **settings: Any) -> "ModelSpec":
+    def settings(self) -> dict[str, Any]:
+        return {"precision": self.precision}
+
+    def spec(self) -> "ModelSpec":
         from patent_mteb.models.spec import ModelSpec
 
-        return ModelSpec(self.model, self.model_revision, precision=self.precision, **settings)
+        return ModelSpec(self.model, self.model_revision, **self.settings())
 
     def load(self, **instead: Any) -> Any:
         from patent_mteb.models.loading import load
@@ -254,9 +257,9 @@ class Loading(Model):
     input: Annotated[str | None, Parameter(group=MODEL, metavar="VARIANT")] = None
     """Edit the texts: noSEP, trim[1], trim[-1], noSEP+trim[1,-1] (PatenTEB Table 10)."""
 
-    def spec(self, **_: Any) -> "ModelSpec":
+    def settings(self) -> dict[str, Any]:
         own = ("server", "backend", "attention", "max_tokens", "layers", "input")
-        return super().spec(prompts=not self.no_prompts, **{name: getattr(self, name) for name in own})
+        return {**super().settings(), "prompts": not self.no_prompts, **{name: getattr(self, name) for name in own}}
 
     def encode_kwargs(self) -> dict[str, Any]:
         if self.batch_tokens is None:

@@ -168,7 +168,7 @@ def run(
                     absent.add(task.data.key)
             except (Exception, SystemExit) as error:  # a failing model ends its task, not the run
                 logger.debug("%s failed", name, exc_info=True)
-                reason = of_the_machine(error, cache_root()) or f"{type(error).__name__}: {error}"
+                reason = str(of_the_machine(error, cache_root()) or f"{type(error).__name__}: {error}")
                 outcomes.append(Outcome(name, "failed", reason=reason))
     if interrupted:
         outcomes += [Outcome(task.metadata.name, "skipped", reason="interrupted") for task in tasks[len(outcomes) :]]
