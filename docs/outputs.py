@@ -77,8 +77,8 @@ def made(text: str) -> str:
 
 
 def normal(text: str) -> list[str]:
-    """The lines without what differs from day to day and from machine to machine."""
-    lines, ends = [], []
+    """The words without what differs from day to day and from machine to machine, as line breaks do (paths vary)."""
+    words, ends = [], []
     for line in text.splitlines():
         if found := [match.end() for match in _TIMED.finditer(line)]:
             ends = found
@@ -86,8 +86,8 @@ def normal(text: str) -> list[str]:
             ends = []
         for end in ends:  # numbers end where the title of their column does
             line = re.sub(r"[\d.]+$", lambda number: "0".rjust(len(number[0])), line[:end]) + line[end:]
-        lines.append(" ".join(_VARIES.sub("0", line).split()))
-    return lines
+        words += _VARIES.sub("0", line).split()
+    return words
 
 
 def environment() -> dict[str, str]:

@@ -62,6 +62,9 @@ def test_what_varies_is_not_compared_and_scores_are():
     shown = "task       value  seconds\nA.sample  0.2899      9.8\n\n1 row 2026-11-28 in 2.5 min by 0.1.0+abc"
     later = "task       value  seconds\nA.sample  0.2899    12.25\n\n1 row 2027-01-02 in 13 min by 0.2.0"
     assert outputs.normal(shown) == outputs.normal(later)
+    assert outputs.normal("model a/b: an embedding\nmodel, as it is") == outputs.normal(
+        "model a/b: an\nembedding model, as it is"
+    )
     assert outputs.normal(shown) != outputs.normal(shown.replace("0.2899", "0.2898"))
     assert outputs.normal(shown) != outputs.normal(shown.replace("1 row", "2 rows"))
 
