@@ -41,6 +41,7 @@ class Chart:
     name: str  # part of the names of its image files
     title: str  # follows the name of the benchmark in image files; the page starts it with a capital
     data: Callable[[Any], pl.DataFrame]  # from a benchmark's results, or its geometries, to the tidy table
+    finding: Callable[[pl.DataFrame], str]  # from the table to a sentence, which is its title; empty if it says nothing
     kind: str = ""  # bars, lines, points, heat or plane of site/charts.js; empty: not on the page
     draw: Callable[..., draw.Spec] | None = None  # from the table, and what it has parameters for, to a figure
     task: str = "headline"  # in its title, names the y axis: headline, domain_headline or empty
@@ -53,7 +54,6 @@ class Chart:
     columns: Sequence[str] = ()  # series, x, y and further columns that the page reads; empty for those of the kind
     rows: int = 2  # least number of rows of the table
     models: int = 1  # least number of models
-    finding: Callable[[pl.DataFrame], str] | None = None  # from the table to a sentence, which is its title
     geometry: bool = False  # data takes the geometries of the benchmark
     part: str = ""  # the slice of a row, made from its columns; the 95% interval of its score is drawn
     arguments: Mapping[str, Any] = field(default_factory=dict)  # further ones of draw
@@ -136,9 +136,9 @@ ipc_sections = partial(_slices, prefix="ipc_")
 
 
 def years(view: BenchmarkView) -> pl.DataFrame:
-    """``model, x, value`` of the headline task by year of publication."""
+    """``model, x, value, small`` of the headline task by year of publication."""
     rows = _slices(view, "year_").with_columns(x=pl.col("group").cast(pl.Int64, strict=False))
-    return rows.drop_nulls("x").select("model", "x", "value")
+    return rows.drop_nulls("x").select("model", "x", "value", "small")
 
 
 def types(view: BenchmarkView) -> pl.DataFrame:

@@ -18,6 +18,7 @@ import polars as pl
 from patent_mteb.metrics.significance import MARK
 from patent_mteb.metrics.slices import JURISDICTION_GROUPS
 from patent_mteb.report.collect import ReportError
+from patent_mteb.report.findings import rank_agreements
 
 Spec = dict[str, Any]
 
@@ -390,18 +391,8 @@ def rank_correlations(frame: pl.DataFrame, *, measure: str = "Spearman's ρ", ti
     """Spearman's correlation of the rankings of models by each two groups of tasks, over the models that have both
     (WIPO-AT Fig. 19).
     """
-    from scipy.stats import spearmanr
-
     require(frame, "model", "group", "value")
-    groups = _distinct(frame["group"])
-    wide = frame.pivot("group", index="model", values="value")
-    found = []
-    for first in groups:
-        for second in groups:
-            both = wide.select(a=first, b=second).drop_nulls()
-            if len(both) > 2 and both["a"].n_unique() > 1 and both["b"].n_unique() > 1:
-                found.append((first, second, spearmanr(both["a"], both["b"]).statistic))
-    pairs = pl.DataFrame(found, {"row": pl.String, "group": pl.String, "value": pl.Float64}, orient="row")
+    groups, pairs = _distinct(frame["group"]), rank_agreements(frame)
     colour = _bar_of_colours(measure, [-1, 1], "purpleorange")
     return _figure(_heat(pairs, _columns(groups), _names("row", groups), colour, ".2f"), title)
 

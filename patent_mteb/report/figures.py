@@ -79,9 +79,7 @@ def on_page(
 
 
 def _findings(chart: Chart, frame: pl.DataFrame) -> dict[str, str]:
-    """Return what a chart shows, by the value of its facet; empty without one."""
-    if chart.finding is None:
-        return {}
+    """Return what a chart shows, by the value of its facet."""
     parts = frame.partition_by(chart.facet, as_dict=True) if chart.facet else {("",): frame}
     return {str(value): visible(said) for (value,), part in parts.items() if (said := chart.finding(part))}
 

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import polars as pl
 
 _DEPTH = 100  # documents that a person reads, at most
+_SCREEN = 10  # documents that a person sees first
 _KEPT = 90  # percent of a score, as in the figure of WIPO-AT (Fig. 11)
 
 
@@ -17,19 +20,34 @@ def _best(frame: pl.DataFrame) -> dict[str, Any]:
     return frame.sort("value", "model", descending=[True, False]).row(0, named=True)
 
 
+def _from_to(changes: Sequence[float], form: str = "+z.3f", unit: str = "") -> str:
+    """The least and the greatest of sorted changes, once where they are the same in print."""
+    return " to ".join(dict.fromkeys(f"{end:{form}}{unit}".replace("-", "−") for end in (changes[0], changes[-1])))
+
+
 def domains(frame: pl.DataFrame) -> str:
-    wide = frame.pivot("group", index="model", values="value").filter(pl.col("IN") > 0)
-    if wide.is_empty():
+    """Of bars or tasks IN and OUT, next to others."""
+    sides = {side: frame.filter(group=side).select("model", side=pl.col("value")) for side in ("IN", "OUT")}
+    both = sides["IN"].join(sides["OUT"], on="model", suffix="_out").filter(pl.col("side") > 0)
+    if both.is_empty():
         return ""
-    changes = sorted(100 * (outside / inside - 1) for inside, outside in wide.select("IN", "OUT").iter_rows())
-    ends = dict.fromkeys(f"{change:+z.0f}%".replace("-", "−") for change in (changes[0], changes[-1]))
-    return f"From IN to OUT of domain scores change by {' to '.join(ends)}"
+    changes = sorted(100 * (outside / inside - 1) for inside, outside in both.select("side", "side_out").iter_rows())
+    return f"From IN to OUT of domain scores change by {_from_to(changes, '+z.0f', '%')}"
 
 
-def firsts(frame: pl.DataFrame) -> str:
-    counts = frame.filter(pl.col("value") == pl.col("value").min().over("group")).group_by("model").len()
-    model, count = counts.sort("len", "model", descending=[True, False]).row(0)
-    return f"{model} is first in {count} of {frame['group'].n_unique()} groups"
+def lowest(frame: pl.DataFrame) -> str:
+    """Of ranks, and of measures of which less is better."""
+    return _firsts(frame.filter(pl.col("value") == pl.col("value").min().over("group")), "first")
+
+
+def highest(frame: pl.DataFrame) -> str:
+    return _firsts(frame.filter(pl.col("value") == pl.col("value").max().over("group")), "highest")
+
+
+def _firsts(firsts: pl.DataFrame, word: str) -> str:
+    n_groups = firsts["group"].n_unique()
+    model, count = firsts.group_by("model").len().sort("len", "model", descending=[True, False]).row(0)
+    return f"{model} is {word} in {count} of {n_groups}" if n_groups > 1 else ""
 
 
 def found(frame: pl.DataFrame) -> str:
@@ -41,8 +59,62 @@ def found(frame: pl.DataFrame) -> str:
 
 
 def highest_group(frame: pl.DataFrame) -> str:
-    means = frame.filter(~pl.col("small")).group_by("group").agg(pl.col("value").mean()).sort("value", "group")
+    """By the mean over the models, without groups that are too small where a column says so."""
+    shown = frame.filter(~pl.col("small")) if "small" in frame.columns else frame
+    means = shown.group_by("group").agg(pl.col("value").mean()).sort("value", "group")
     return f"Scores are highest on {means['group'][-1]}, lowest on {means['group'][0]}" if len(means) > 1 else ""
+
+
+def years(frame: pl.DataFrame) -> str:
+    return highest_group(frame.rename({"x": "group"}))
+
+
+def sections(frame: pl.DataFrame) -> str:
+    """Of one model."""
+    best = frame.sort("value", "query", "corpus", descending=[True, False, False]).row(0, named=True)
+    return f"The score is highest for the query {best['query']} and the corpus {best['corpus']}"
+
+
+def in_scope(frame: pl.DataFrame) -> str:
+    """Of one level of the IPC."""
+    depth: Any = frame.filter(pl.col("x") <= _SCREEN)["x"].max()
+    if depth is None:
+        return ""
+    best = _best(frame.filter(x=depth))
+    return f"Of the first {depth} documents of {best['model']}, {100 * best['value']:.0f}% share the query's {best['level']}"
+
+
+def added(frame: pl.DataFrame) -> str:
+    """Of differences."""
+    return f"They change scores by {_from_to(sorted(frame['value']))}"
+
+
+def disagreement(frame: pl.DataFrame) -> str:
+    pairs = rank_agreements(frame).filter(pl.col("row") < pl.col("group")).sort("value", "row", "group")
+    if pairs.is_empty():
+        return ""
+    one, other, value = pairs.row(0)
+    return f"{one} and {other} agree least (ρ {value:.2f})"
+
+
+def rank_agreements(frame: pl.DataFrame) -> pl.DataFrame:
+    """``row, group, value``: Spearman's correlation of the scores in each two groups that share three models."""
+    wide, groups = frame.pivot("group", index="model", values="value"), frame["group"].unique(maintain_order=True)
+    found = []
+    for first, second in product(groups, repeat=2):
+        both = wide.select(a=first, b=second).drop_nulls()
+        if len(both) > 2 and both["a"].n_unique() > 1 and both["b"].n_unique() > 1:
+            found.append((first, second, both.select(pl.corr("a", "b", method="spearman")).item()))
+    return pl.DataFrame(found, {"row": pl.String, "group": pl.String, "value": pl.Float64}, orient="row")
+
+
+def zeros(frame: pl.DataFrame) -> str:
+    """Of the scores of all queries, for the model with the highest mean."""
+    means = frame.filter(part="ALL").group_by("model").agg(pl.col("value").mean(), zeros=(pl.col("value") == 0).mean())
+    if means.is_empty():
+        return ""
+    best = _best(means)
+    return f"{best['model']} scores 0 on {100 * best['zeros']:.0f}% of the queries"
 
 
 def fusion(frame: pl.DataFrame) -> str:
@@ -57,6 +129,27 @@ def fusion(frame: pl.DataFrame) -> str:
     if best["gain"] <= 0:
         return "No fusion is better than its better system alone"
     return f"Fusion gains {best['gain']:.3f} on the better system alone (α {best['x']:g})"
+
+
+def constants(frame: pl.DataFrame) -> str:
+    spread = frame.group_by("model").agg(pl.col("value").max() - pl.col("value").min())["value"].max()
+    return f"The choice of k changes a score by at most {spread:.3f}"
+
+
+def passages(frame: pl.DataFrame) -> str:
+    best = _best(frame)
+    return f"{best['model']} is best with passages of {best['x']} tokens"
+
+
+def truncated(frame: pl.DataFrame) -> str:
+    """Changes at the fewest dimensions that all models with a score of the full width have."""
+    changes = frame.with_columns(change=pl.col("value") - pl.col("value").filter("full").first().over("model"))
+    cut = changes.filter(~pl.col("full")).drop_nulls()
+    shared = cut.filter(pl.col("model").n_unique().over("x") == cut["model"].n_unique())
+    if shared.is_empty():
+        return ""
+    least = shared.filter(pl.col("x") == pl.col("x").min())
+    return f"Cut to {least['x'][0]} dimensions, scores change by {_from_to(sorted(least['change']))}"
 
 
 def retained(frame: pl.DataFrame) -> str:
@@ -76,3 +169,15 @@ def costs(frame: pl.DataFrame) -> str:
         return f"{best['model']} is the best and the cheapest"
     times = f"costs {best['x'] / cheapest['x']:.2g} times as much as" if cheapest["x"] else "costs more than"
     return f"{best['model']} is the best and {times} {cheapest['model']}"
+
+
+def separation(frame: pl.DataFrame) -> str:
+    """Of one task."""
+    best, widest = (frame.sort(name, "model", descending=[True, False])["model"][0] for name in ("score", "ssd"))
+    return f"{widest} has the highest SSD / log d, {'and' if best == widest else best} the highest score"
+
+
+def last_step(frame: pl.DataFrame) -> str:
+    """Of one measure."""
+    ends = frame.sort("value", "x", "model").row(0, named=True)
+    return f"The lowest value, {ends['value']:.3g}, is that of {ends['model']} at step {ends['x']}"

@@ -12,6 +12,7 @@ from report_folders import add, built_tables, model_folder
 from patent_mteb.report.charts import Chart, by_part, by_type, inscope
 from patent_mteb.report.collect import collect
 from patent_mteb.report.figures import on_page, page_rows
+from patent_mteb.report.findings import lowest
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,9 @@ def test_the_models_of_a_heatmap_stand_best_first_in_each_facet(lower):
         ("b", "x", 4, "two"),
     ]
     frame = pl.DataFrame(rows, schema=["model", "group", "value", "show"], orient="row")
-    rows = page_rows(Chart("ranks", "ranks", lambda view: frame, "heat", facet="show", lower=lower), frame, {})
+    rows = page_rows(
+        Chart("ranks", "ranks", lambda view: frame, lowest, kind="heat", facet="show", lower=lower), frame, {}
+    )
     assert [show for *_, show in rows] == ["one"] * 4 + ["two"] * 2
     drawn = [(model, group) for model, group, _, show in rows if show == "one"]
     assert drawn == [(model, group) for model in ("ab" if lower else "ba") for group in "xy"]
