@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from patent_mteb.metrics.significance import MARK
 from patent_mteb.report.cells import MISSING, Cell, Table, supported_digits
 from patent_mteb.report.jobs import Job
-from patent_mteb.report.series import cost_of_a_million, names_in_text
+from patent_mteb.report.series import Cost, cost_of_a_million, names_in_text
 from patent_mteb.report.view import DataSourceView
 from patent_mteb.report.words import measure_title, visible
 from patent_mteb.tasks.benchmark import JOBS
 
 if TYPE_CHECKING:
+    import polars as pl
     from rich.console import RenderableType
 
 _DIGITS = 3
@@ -40,7 +41,8 @@ def answers(source: DataSourceView, jobs: Sequence[Job], overall: Table) -> Rend
             title.append(visible(f" ({job.view.name}, {measure_title(job.measure)}{queries})"), "dim not bold")
         )
         shown += [Padding(Text(line), (0, 0, 0, 2), expand=False) for line in _lines(job, names, whole=not number)]
-    shown.append(_models(source, overall, names))
+    costly = jobs[0].view if jobs else source  # of the first job, as on the page
+    shown.append(_models(source, overall, names, costly.results))
     shown += [Text(note, "dim") for note in _notes(jobs, overall, names)]
     return Group(*shown, Text(""))
 
@@ -72,15 +74,16 @@ def _lines(job: Job, names: Mapping[str, str], *, whole: bool) -> Iterator[str]:
     yield f"{two}: {pair.difference:+z.{pair.digits}f} [{low}, {high}]{verdict}; {pair.shares}"
 
 
-def _models(source: DataSourceView, overall: Table, names: Mapping[str, str]) -> RenderableType:
-    """Return a row a model: its rank, its headlines and what a million patents cost it."""
+def _models(source: DataSourceView, overall: Table, names: Mapping[str, str], costly: pl.DataFrame) -> RenderableType:
+    """Return a row a model: its rank, its headlines and what a million patents cost it by some of the results."""
     from rich.text import Text
 
     from patent_mteb.report.terminal import Sheet
 
     heads = [(view, head) for view in source.benchmarks if (head := view.headline)]
     keys = [column.key for column in overall.columns]
-    costs = {run: cost_of_a_million(source.results, run) for run in source.main_scores}
+    measured = set(costly["run"])
+    costs = {run: cost_of_a_million(costly, run) if run in measured else Cost() for run in source.main_scores}
     devices = sorted({device for cost in costs.values() for device in cost.hours})
     has_sizes = any(cost.gigabytes is not None for cost in costs.values())
     rows = []
@@ -105,7 +108,10 @@ def _models(source: DataSourceView, overall: Table, names: Mapping[str, str]) ->
 def _notes(jobs: Sequence[Job], overall: Table, names: Mapping[str, str]) -> Iterator[str]:
     runs = [str(row[0].value) for row in overall.rows]
     ranks = [note.partition(" In brackets")[0] for note in overall.notes if note.startswith("Rank:")]
-    yield " ".join([*ranks, "Hours and GB: of a million patents; a dash was not measured. In brackets: 95% intervals."])
+    by = f" by {jobs[0].view.name}" if jobs else ""
+    yield " ".join(
+        [*ranks, f"Hours and GB: of a million patents{by}; a dash was not measured. In brackets: 95% intervals."]
+    )
     if any(job.pairs for job in jobs):
         yield (
             "Better, best and not distinguishable hold for all pairs of models together (95%); the interval of a"

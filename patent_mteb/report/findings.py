@@ -81,7 +81,8 @@ def in_scope(frame: pl.DataFrame) -> str:
     if depth is None:
         return ""
     best = _best(frame.filter(x=depth))
-    return f"Of the first {depth} documents of {best['model']}, {100 * best['value']:.0f}% share the query's {best['level']}"
+    share = f"{100 * best['value']:.0f}%"
+    return f"Of the first {depth} documents of {best['model']}, {share} share the query's {best['level']}"
 
 
 def added(frame: pl.DataFrame) -> str:
