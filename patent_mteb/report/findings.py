@@ -133,7 +133,7 @@ def fusion(frame: pl.DataFrame) -> str:
 
 
 def constants(frame: pl.DataFrame) -> str:
-    spread = frame.group_by("model").agg(pl.col("value").max() - pl.col("value").min())["value"].max()
+    spread: Any = frame.group_by("model").agg(pl.col("value").max() - pl.col("value").min())["value"].max()
     return f"The choice of k changes a score by at most {spread:.3f}"
 
 
