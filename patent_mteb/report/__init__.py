@@ -149,7 +149,7 @@ def _tables(
         cut = name == "terminal" and not every_table
         chosen = [table for table in tables if table.summary or not cut]
         shown += first if name == "terminal" else []
-        if name in ("terminal", "markdown"):
+        if name != "csv":  # where every column is always present
             chosen = [table.filled() for table in chosen]
         texts = {table.name: rendering.FORMATS[name](table) for table in chosen}
         if name == "terminal" or out is None:
