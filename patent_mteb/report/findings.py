@@ -81,8 +81,7 @@ def in_scope(frame: pl.DataFrame) -> str:
     if depth is None:
         return ""
     best = _best(frame.filter(x=depth))
-    share = f"{100 * best['value']:.0f}%"
-    return f"Of the first {depth} documents of {best['model']}, {share} share the query's {best['level']}"
+    return f"{best['model']}: {100 * best['value']:.0f}% of the first {depth} share the {best['level']}"
 
 
 def added(frame: pl.DataFrame) -> str:
