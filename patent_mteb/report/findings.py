@@ -138,7 +138,7 @@ def constants(frame: pl.DataFrame) -> str:
 
 def passages(frame: pl.DataFrame) -> str:
     best = _best(frame)
-    return f"{best['model']} is best with passages of {best['x']} tokens"
+    return f"{best['model']} is best with passages of {best['x']:.0f} tokens"
 
 
 def truncated(frame: pl.DataFrame) -> str:

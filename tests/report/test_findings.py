@@ -81,7 +81,7 @@ SENTENCES = {
         table(("a", 10, 0.5), ("a", 60, 0.53), ("b", 10, 0.1), ("b", 60, 0.1)),
         "The choice of k changes a score by at most 0.030",
     ),
-    "passages": (table(("a", 128, 0.5), ("a", 256, 0.4)), "a is best with passages of 128 tokens"),
+    "passages": (table(("a", 128.0, 0.5), ("a", 256.0, 0.4)), "a is best with passages of 128 tokens"),
     "truncated": (
         table(
             *(("a", 32, 0.1, False), ("a", 64, 0.3, False), ("a", 128, 0.4, True)),
