@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from patent_mteb.metrics.significance import MARK
 from patent_mteb.report.cells import MISSING, Cell, Table, supported_digits
 from patent_mteb.report.jobs import Job
-from patent_mteb.report.series import Cost, cost_of_a_million, names_in_text
+from patent_mteb.report.series import cost_of_a_million, names_in_text
 from patent_mteb.report.view import DataSourceView
 from patent_mteb.report.words import measure_title, visible
 from patent_mteb.tasks.benchmark import JOBS
@@ -82,8 +82,7 @@ def _models(source: DataSourceView, overall: Table, names: Mapping[str, str], co
 
     heads = [(view, head) for view in source.benchmarks if (head := view.headline)]
     keys = [column.key for column in overall.columns]
-    measured = set(costly["run"])
-    costs = {run: cost_of_a_million(costly, run) if run in measured else Cost() for run in source.main_scores}
+    costs = {run: cost_of_a_million(costly, run) for run in source.main_scores}
     devices = sorted({device for cost in costs.values() for device in cost.hours})
     has_sizes = any(cost.gigabytes is not None for cost in costs.values())
     rows = []

@@ -20,6 +20,12 @@ def _best(frame: pl.DataFrame) -> dict[str, Any]:
     return frame.sort("value", "model", descending=[True, False]).row(0, named=True)
 
 
+def _best_within(frame: pl.DataFrame, depth: int) -> dict[str, Any]:
+    """The best at the greatest x up to a depth; empty if there is none."""
+    within = frame.filter(pl.col("x") <= depth)
+    return {} if within.is_empty() else _best(within.filter(pl.col("x") == pl.col("x").max()))
+
+
 def _from_to(changes: Sequence[float], form: str = "+z.3f", unit: str = "") -> str:
     """The least and the greatest of sorted changes, once where they are the same in print."""
     return " to ".join(dict.fromkeys(f"{end:{form}}{unit}".replace("-", "−") for end in (changes[0], changes[-1])))
@@ -51,11 +57,10 @@ def _firsts(firsts: pl.DataFrame, word: str) -> str:
 
 
 def found(frame: pl.DataFrame) -> str:
-    depth: Any = frame.filter(pl.col("x") <= _DEPTH)["x"].max()
-    if depth is None:
+    best = _best_within(frame, _DEPTH)
+    if not best:
         return ""
-    best = _best(frame.filter(x=depth))
-    return f"{best['model']} finds {100 * best['value']:.0f} of 100 relevant documents among the first {depth}"
+    return f"{best['model']} finds {100 * best['value']:.0f} of 100 relevant documents among the first {best['x']}"
 
 
 def highest_group(frame: pl.DataFrame) -> str:
@@ -77,11 +82,10 @@ def sections(frame: pl.DataFrame) -> str:
 
 def in_scope(frame: pl.DataFrame) -> str:
     """Of one level of the IPC."""
-    depth: Any = frame.filter(pl.col("x") <= _SCREEN)["x"].max()
-    if depth is None:
+    best = _best_within(frame, _SCREEN)
+    if not best:
         return ""
-    best = _best(frame.filter(x=depth))
-    return f"{best['model']}: {100 * best['value']:.0f}% of the first {depth} share the {best['level']}"
+    return f"{best['model']}: {100 * best['value']:.0f}% of the first {best['x']} share the {best['level']}"
 
 
 def added(frame: pl.DataFrame) -> str:

@@ -290,8 +290,13 @@ class Cost:
 
 
 def cost_of_a_million(results: pl.DataFrame, run: str) -> Cost:
-    """Return the cost of a run by the results on a benchmark, in which the parts of a fusion are found too."""
+    """Return the cost of a run by the results on a benchmark, in which the parts of a fusion are found too.
+
+    Nothing is known of a run without results there.
+    """
     own = results.filter(pl.col("run") == run)
+    if own.is_empty():
+        return Cost()
     settings = json.loads(own["settings"][0])
     if settings.get("kind") in _FUSIONS:
         return _sum_of_parts(results, settings.get("parts") or [])
@@ -303,7 +308,7 @@ _FUSIONS = ("hybrid", "fused")
 
 def _sum_of_parts(results: pl.DataFrame, parts: Sequence[_System]) -> Cost:
     """Add the costs of systems with results; nothing is known of the sum without one of them."""
-    costs = [cost_of_a_million(results, run) if (run := _run_of(part, results)) else Cost() for part in parts]
+    costs = [cost_of_a_million(results, _run_of(part, results)) for part in parts]
     hours: dict[str, float] = {}
     for device, value in (one for cost in costs for one in cost.hours.items()):
         hours[device] = hours.get(device, 0) + value

@@ -91,7 +91,7 @@ def test_a_run_has_one_name_in_every_form_and_the_facts_of_the_run(tmp_path):
     assert (facts["tokens"], facts["dims"]) == (128, 64)
 
 
-def test_columns_without_numbers_are_in_csv_only(tmp_path):
+def test_latex_leaves_out_columns_without_numbers_and_csv_keeps_them(tmp_path):
     """No model has hours."""
     for name in ("acme/one", "lex/bm25"):
         add(model_folder(tmp_path, name), HEADLINE, queries=[0.25, 0.5] * 30)
