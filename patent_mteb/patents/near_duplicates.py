@@ -8,12 +8,12 @@ qualify, who cites whom and which are sampled. They read the full record from a 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -169,17 +169,12 @@ def citing_near_duplicates(
     return int(pc.sum(pc.is_in(citing, alike)).as_py() or 0), len(citing)
 
 
-def leaking_near_duplicates(
-    patents: Sequence[Patent], groups: Iterable[Sequence[int]], split: Mapping[str, str]
-) -> dict[str, int]:
-    """Count, for each split but ``train``, the documents with a near-duplicate of another family in ``train``.
+def leaking_near_duplicates(documents: pl.DataFrame) -> int:
+    """Count the documents outside ``train`` with a near-duplicate of another family in ``train``.
 
-    A model can look up their labels there. ``groups`` are the rows of patents with equal keys
-    (:func:`near_duplicate_key`), ``split`` is that of each family.
+    A model can look up their labels there. ``documents`` have ``family``, ``split`` and ``near_duplicate_key`` (null if
+    they have no abstract).
     """
-    counts: Counter[str] = Counter()
-    for group in _of_several_families(patents, groups):
-        if any(split[patent.family_id] == "train" for patent in group):
-            others = (split[patent.family_id] for patent in group)
-            counts.update(its_split for its_split in others if its_split != "train")
-    return dict(counts)
+    alike = documents.drop_nulls("near_duplicate_key").group_by("near_duplicate_key").agg("family", "split")
+    leaking = alike.filter(pl.col("family").list.n_unique() > 1, pl.col("split").list.contains("train"))
+    return int(leaking["split"].explode().ne("train").sum())

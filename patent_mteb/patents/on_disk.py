@@ -25,6 +25,7 @@ from operator import attrgetter
 from typing import Any, TypeVar, overload
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -167,6 +168,14 @@ class Outlines(_Stored[Patent]):
                 block.append(pa.array(values, kind))
         numbers, families, applications, days = map(pa.concat_arrays, blocks)
         return cls(numbers, coded(families), applications, days)
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """A row for each patent: its place ``row``, ``number``, ``family``, ``application`` and ``day``."""
+        columns = (self.numbers, self.families, self.applications, self.days)
+        names = ("number", "family", "application", "day")
+        table = pl.DataFrame([pl.from_arrow(one) for one in columns], names)
+        return table.with_columns(pl.col("family").cast(pl.String)).with_row_index("row")
 
     @property
     def family_of(self) -> TextMap:

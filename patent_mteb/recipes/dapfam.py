@@ -24,24 +24,25 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from patent_mteb.files import write_parquet, write_rows
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.claims import claims_text, first_independent_claim
-from patent_mteb.patents.corpus import Composed
-from patent_mteb.patents.on_disk import DiskList, keyed_on_disk, publications
+from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.scripts import HAS_UNSPACED, UNSPACED, words_and_pieces
+from patent_mteb.patents.tables import frame_of
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.patents.text_columns import Keyed, Members, Rows, values_of
-from patent_mteb.recipes.graph import FamilyGraph, family_graph
+from patent_mteb.recipes.graph import family_graph
 from patent_mteb.recipes.parameters import Count, Positive
-from patent_mteb.recipes.sampling import grouped, sample_others, sample_queries
+from patent_mteb.recipes.sampling import sample_others, sample_queries
 from patent_mteb.recipes.steps import MATCH_THEM, BuildLog, Filter, Funnel, Need, filters_of
 
 _RUN_OR_WORD = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+")
@@ -200,73 +201,74 @@ def consolidate(members: Sequence[Patent]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Outline:
-    """The fields of a family that filters and draws use."""
-
-    id: str
-    earliest_claim: dt.date | None
-    ipc3: tuple[str, ...]
-    texts: frozenset[str]  # names of the texts that it has; ``claim1`` if its claims could be split
-
-
-_HAS: Mapping[str, Callable[[_Outline], bool]] = {
-    **{name: lambda family, name=name: name in family.texts for name in _TEXTS},  # type: ignore[misc]
-    "ipc": lambda family: bool(family.ipc3),
+_OUTLINE = {
+    "earliest_claim": pl.Date,
+    "ipc3": pl.List(pl.String),
+    **dict.fromkeys(_TEXTS, pl.Boolean),
+    "claim1": pl.Boolean,  # whether its claims could be split
 }
+"""What filters and draws use of a family."""
+
+_HAS = {**{name: pl.col(name) for name in _TEXTS}, "ipc": pl.col("ipc3").list.len() > 0}
 
 
-def _families(patents: Sequence[Patent]) -> Mapping[str, list[Patent]]:
-    """Return the cleaned publications of each family, which are read from a temporary file on access."""
-    cleaned, members = DiskList(map(clean_patent, patents)), Members(publications(patents).families)
-    return Composed(Keyed(members.texts, members), lambda rows: [cleaned[row] for row in rows])
-
-
-def _outline(family: str, members: Sequence[Patent]) -> _Outline:
+def _outline(members: Sequence[Patent]) -> tuple[Any, ...]:
     columns = consolidate(members)
     claims = next(filter(None, (one.claims for one in _newest_first(members))), ())
     day = columns["earliest_claim_date"]
-    ipc3 = tuple(columns["classifications_ipcr_list_first_three_chars_list"])
-    texts = frozenset(name for name, (column, _) in _TEXTS.items() if columns[column])
-    texts |= {"claim1"} if first_independent_claim(claims) else set()
-    return _Outline(family, day and dt.date.fromisoformat(day), ipc3, texts)
+    return (
+        day and dt.date.fromisoformat(day),
+        columns["classifications_ipcr_list_first_three_chars_list"],
+        *(bool(columns[column]) for column, _ in _TEXTS.values()),
+        bool(first_independent_claim(claims)),
+    )
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
     """Write the three tables below ``root/datalyes/DAPFAM_patent``."""
     log = BuildLog("DAPFAM")
-    families = _families(patents)
+    publications_read, cleaned = publications(patents).table, DiskList(map(clean_patent, patents))
     log.step("bronze: publications", len(patents), len(patents))
 
-    outlines = keyed_on_disk((key, _outline(key, members)) for key, members in families.items())
-    log.step("silver: families", len(patents), len(outlines))
-    funnel = Funnel(log, "families", params.require, "silver: ")
-    complete = outlines.at(funnel(outlines.values(), filters_of(NEEDS, params.require, _HAS)))
+    def members(rows: Iterable[int]) -> list[Patent]:
+        return [cleaned[row] for row in rows]
 
-    graph = family_graph(citations, publications(patents).family_of)
+    families = publications_read.group_by("family").agg(rows="row").sort("family")
+    families = families.hstack(frame_of((_outline(members(rows)) for rows in families["rows"]), _OUTLINE))
+    log.step("silver: families", len(patents), len(families))
+    funnel = Funnel(log, "families", params.require, "silver: ")
+    complete = funnel.of_table(families, filters_of(NEEDS, params.require, _HAS)).with_row_index("place")
+
+    graph = family_graph(citations, publications_read)
     note = f"pairs of families, either direction; {graph.dropped}"
     log.step("silver: citation links", len(citations), graph.n_pairs, note)
 
-    candidates = funnel(complete.values(), _query_filters(complete, graph, params))
+    linked = graph.links.join(complete.select(other="family"), on="other", maintain_order="left")
+    n_linked = graph.links.group_by("family").agg(n_linked=pl.len())
+    complete = complete.join(n_linked, on="family", how="left", maintain_order="left").with_columns(
+        pl.col("n_linked").fill_null(0), has_target=pl.col("family").is_in(linked["family"].implode())
+    )
+    candidates = funnel.of_table(complete, _query_filters(complete, params))
     draw = random.Random(params.seed)
-    queries = _queries(candidates, complete, params, draw, log)
-    relations = _relations(queries, complete, graph, params, draw)
+    queries = _queries(candidates, params, draw, log)
+    relations = _relations(queries, complete, linked, params, draw)
     targets = sorted({key for _, key, _, _ in relations})
     n_positive = sum(score > 0 for _, _, score, _ in relations)
     note = f"{n_positive} positive, {len(relations) - n_positive} negative"
     log.step("gold: relations", len(queries), len(relations), note)
     log.step("gold: targets", len(complete), len(targets))
-    unsplit = [key for key in targets if complete[key].texts & {"claims", "claim1"} == {"claims"}]
-    if unsplit:
+    if unsplit := len(complete.filter(pl.col("family").is_in(targets), pl.col("claims"), ~pl.col("claim1"))):
         note = "the claims of the others could not be split: they have no text in the view Claim1"
-        log.step("gold: with a first claim", len(targets), len(targets) - len(unsplit), note)
+        log.step("gold: with a first claim", len(targets), len(targets) - unsplit, note)
 
     folder = root / DATA_SET
-    columns = {key: consolidate(families[key]) for key in queries}
+    written = complete.filter(pl.col("family").is_in([*queries, *targets]))
+    rows_of = dict(written.select("family", "rows").iter_rows())
+    columns = {key: consolidate(members(rows_of[key])) for key in queries}
     words = keywords_of(
-        columns, lambda: (consolidate(families[key])["abstract_en"] for key in complete), params.keywords
+        columns, lambda: (consolidate(members(rows))["abstract_en"] for rows in complete["rows"]), params.keywords
     )
-    targets_of = ({"relevant_id": key, **consolidate(families[key])} for key in targets)
+    targets_of = ({"relevant_id": key, **consolidate(members(rows_of[key]))} for key in targets)
     write_rows(folder / "corpus.parquet", targets_of, _TARGETS)
     rows = ({"query_id": key, **of_family, "abstract_keywords": words[key]} for key, of_family in columns.items())
     write_rows(folder / "queries.parquet", rows, _QUERIES)
@@ -277,65 +279,64 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     return log
 
 
-def _query_filters(complete: Mapping[str, _Outline], graph: FamilyGraph, params: Params) -> list[Filter[_Outline]]:
+def _query_filters(complete: pl.DataFrame, params: Params) -> list[Filter]:
     """Return the filters of query families (§3.3, §4.2)."""
-
-    def cited(family: _Outline) -> bool:
-        linked = graph.linked(family.id)
-        return len(linked) >= params.min_citations and any(other in complete for other in linked)
-
-    most = max((len(graph.linked(key)) for key in complete), default=0)
+    most = complete["n_linked"].max() or 0
     lower = f"lower min_citations (the most that a family has is {most})"
-    dated = filters_of(NEEDS, params.require, {"filing_date": lambda family: family.earliest_claim is not None})
-    since = params.earliest_claim
+    claimed, since = pl.col("earliest_claim"), params.earliest_claim
     return [
-        *dated,
+        *filters_of(NEEDS, params.require, {"filing_date": claimed.is_not_null()}),
         Filter(
             f"with an earliest claim since {since}",
-            lambda family: family.earliest_claim is None or family.earliest_claim >= since,
+            claimed.is_null() | (claimed >= since),
             "set earliest_claim to an earlier day",
         ),
-        Filter(f"with at least {params.min_citations} citations", cited, lower if most else MATCH_THEM),
+        Filter(
+            f"with at least {params.min_citations} citations",
+            pl.col("has_target") & (pl.col("n_linked") >= params.min_citations),
+            lower if most else MATCH_THEM,
+        ),
     ]
 
 
-def _queries(
-    candidates: Rows, complete: Keyed[_Outline], params: Params, draw: random.Random, log: BuildLog
-) -> list[str]:
+def _queries(candidates: pl.DataFrame, params: Params, draw: random.Random, log: BuildLog) -> list[str]:
     """Draw candidates of each IPC3 domain."""
-    domains = grouped(values_of(candidates), lambda place: complete.by_row[place].ipc3[0])
+    domains = candidates.group_by(domain=pl.col("ipc3").list.first()).agg("family").sort("domain")
     queries = sorted(
-        complete.by_row[place].id
-        for _, places in sorted(domains.items())
-        for place in draw.sample(places, min(params.queries_per_domain, len(places)))
+        family
+        for families in domains["family"].to_list()
+        for family in draw.sample(families, min(params.queries_per_domain, len(families)))
     )
     step = f"gold: {params.queries_per_domain} queries a domain"
     log.step(step, len(candidates), len(queries), f"{len(domains)} IPC3 domains")
-    strata = {}
-    for key in queries:
-        family = complete[key]
-        strata[key] = str(family.earliest_claim.year) if family.earliest_claim else "", family.ipc3[0][0]
+    drawn = candidates.filter(pl.col("family").is_in(queries)).select("family", "earliest_claim", "ipc3")
+    strata = {family: (str(day.year) if day else "", ipc3[0][0]) for family, day, ipc3 in drawn.iter_rows()}
     return sample_queries(strata, params.queries, params.seed, log)
 
 
 def _relations(
-    queries: Sequence[str], complete: Keyed[_Outline], graph: FamilyGraph, params: Params, draw: random.Random
+    queries: Sequence[str], complete: pl.DataFrame, linked: pl.DataFrame, params: Params, draw: random.Random
 ) -> list[tuple[str, str, float, str]]:
-    """Return (query, target, score, domain relation) of linked and unlinked families."""
+    """Return (query, target, score, domain relation) of linked and unlinked families.
+
+    ``linked`` has each complete ``other`` that is linked to a ``family``, in order.
+    """
+    of_queries = linked.filter(pl.col("family").is_in(queries)).group_by("family", maintain_order=True).agg("other")
+    linked_of: dict[str, list[str]] = dict(of_queries.iter_rows())
+    judged = complete.filter(pl.col("family").is_in([*queries, *chain(*linked_of.values())]))
+    known = {family: others for family, *others in judged.select("family", "place", "n_linked", "ipc3").iter_rows()}
+    families = complete["family"]
     relations: list[tuple[str, str, float, str]] = []
     for query in queries:
-        linked = graph.linked(query)
-        cited = sorted(linked & complete.keys())
+        cited = linked_of[query]
         positives = sorted(draw.sample(cited, min(params.positives, len(cited))))
-        judged = {query, *cited}
-        if len(complete) <= len(linked) + 1 + params.negatives:
-            unlinked = [key for key in complete if key not in judged]
+        _, n_linked, domains = known[query]
+        excluded = sorted(known[key][0] for key in (query, *cited))
+        if len(complete) <= n_linked + 1 + params.negatives:
+            places: Iterable[int] = sorted(set(range(len(complete))).difference(excluded))
         else:
-            excluded = sorted(map(complete.row_of, judged))
-            places = sample_others(draw, len(complete), excluded, params.negatives)
-            unlinked = [complete.column[place].as_py() for place in sorted(places)]
-        domains = set(complete[query].ipc3)
+            places = sorted(sample_others(draw, len(complete), excluded, params.negatives))
         for key in positives:
-            relations.append((query, key, 1.0, "OUT" if domains.isdisjoint(complete[key].ipc3) else "IN"))
-        relations += [(query, key, 0.0, "NC") for key in unlinked]
+            relations.append((query, key, 1.0, "OUT" if set(domains).isdisjoint(known[key][2]) else "IN"))
+        relations += [(query, families[place], 0.0, "NC") for place in places]
     return relations

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import compress, islice
 from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
+import polars as pl
 from numpy.typing import NDArray
 
 from patent_mteb.patents.records import Citation
-from patent_mteb.patents.text_columns import Keyed, Rows, TextIndex, TextMap, by_itself, codes_of, column
+from patent_mteb.patents.tables import links_of
+from patent_mteb.patents.text_columns import Keyed, Rows, TextIndex, column
 
 _NONE: frozenset[str] = frozenset()
 _Array = NDArray[np.integer[Any]]
@@ -59,31 +61,44 @@ class SparseRows(Mapping[str, _Value]):
 
 @dataclass(frozen=True)
 class FamilyGraph:
-    """The citations between families: numbers of directed edges, and of pairs with an edge in either direction.
+    """The citations between families.
 
-    ``citing`` and ``cited`` are the ends of the edges, as numbers of the families.
+    Attributes:
+        edges: families ``citing`` and ``cited``, in order, each pair once.
+        n_pairs: number of pairs of families with an edge in either direction.
+        n_unknown: number of citations of or by an unknown publication.
+        n_self: number of families that cite themselves.
     """
 
-    cites: Mapping[str, frozenset[str]]
-    cited_by: Mapping[str, frozenset[str]]
-    citing: Rows
-    cited: Rows
+    edges: pl.DataFrame
     n_pairs: int
-    n_unknown: int  # number of citations of or by an unknown publication
-    n_self: int  # number of families that cite themselves
+    n_unknown: int
+    n_self: int
 
-    @property
-    def n_edges(self) -> int:
-        return len(self.citing)
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """Each ``family`` with each ``other`` that it cites or that cites it, in order."""
+        return in_both_directions(self.edges).unique().sort("family", "other")
+
+    @cached_property
+    def _others(self) -> dict[str, frozenset[str]]:
+        groups = self.links.group_by("family").agg("other")
+        return {family: frozenset(others) for family, others in groups.iter_rows()}
 
     def linked(self, family: str) -> frozenset[str]:
-        """Return the families that cite the family or are cited by it."""
-        return self.cites.get(family, _NONE) | self.cited_by.get(family, _NONE)
+        """Return the families that the family cites or is cited by."""
+        return self._others.get(family, _NONE)
 
     @property
     def dropped(self) -> str:
         """The citations that are not edges, as a note for a log."""
         return f"{self.n_unknown} name an unknown publication, {self.n_self} families cite themselves"
+
+
+def in_both_directions(edges: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each end of an edge: that ``family`` and the ``other``."""
+    ends = (("citing", "cited"), ("cited", "citing"))
+    return pl.concat([edges.select(family=one, other=other) for one, other in ends])
 
 
 def ends_of(citations: Iterable[Citation], publications: TextIndex) -> Iterator[tuple[list[Citation], Rows, Rows]]:
@@ -108,34 +123,14 @@ def are_mutual(citing: Rows, cited: Rows, size: int) -> NDArray[np.bool_]:
     return found
 
 
-def family_graph(citations: Iterable[Citation], family_of: Mapping[str, str]) -> FamilyGraph:
-    """Build the graph from citations between publications, whose families are numbered by their first uses."""
-    known = TextMap.of(family_of)
-    families, names = codes_of(known.coded), known.coded.dictionary
-    ends, n_unknown = [np.empty((0, 2), np.int32)], 0
-    for _, *rows in ends_of(citations, known.index):
-        found = np.minimum(*rows) >= 0
-        ends.append(families[np.stack(rows, axis=1)[found]])
-        n_unknown += int((~found).sum())
-    pairs, size = np.concatenate(ends), max(len(names), 1)
-    del ends
-    own = pairs[:, 0] == pairs[:, 1]
-    n_self = len(np.unique(pairs[own, 0]))
-    edges = np.unique(pairs[~own, 0].astype(np.int64) * size + pairs[~own, 1])
-    del pairs
-    citing, cited = (one.astype(np.int32) for one in np.divmod(edges, size))
-    del edges
-
-    def neighbours(others: list[int]) -> frozenset[str]:
-        return frozenset(names.take(pa.array(others)).to_pylist())
-
-    keys = by_itself(names)
-    return FamilyGraph(
-        SparseRows(keys, citing, cited, neighbours),
-        SparseRows(keys, cited, citing, neighbours),
-        citing,
-        cited,
-        len(citing) - int(are_mutual(citing, cited, size).sum()) // 2,
-        n_unknown,
-        n_self,
+def family_graph(citations: Iterable[Citation], publications: pl.DataFrame) -> FamilyGraph:
+    """Build the graph from citations between publications, which have a ``number`` and a ``family``."""
+    links = links_of(citations)
+    known = publications.select("number", "family")
+    ends = links.join(known.rename({"number": "citing"}), on="citing").join(
+        known.rename({"number": "cited"}), on="cited", suffix="_cited"
     )
+    within = pl.col("family") == pl.col("family_cited")
+    edges = ends.filter(~within).select(citing="family", cited="family_cited").unique().sort("citing", "cited")
+    in_order = edges.select(pl.min_horizontal("citing", "cited"), pl.max_horizontal("citing", "cited").alias("greater"))
+    return FamilyGraph(edges, in_order.n_unique(), len(links) - len(ends), ends.filter(within)["family"].n_unique())

@@ -49,24 +49,24 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from patent_mteb.errors import DataError, refuse_repeat
 from patent_mteb.files import json_lines, load_json, text_lines, write_jsonl, write_text
 from patent_mteb.patents import categories, ipc, views
 from patent_mteb.patents.categories import UNGRADED, is_category, strongest
 from patent_mteb.patents.corpus import Composed
-from patent_mteb.patents.near_duplicates import Sketched
+from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.scripts import first_words
+from patent_mteb.patents.tables import frame_of
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.patents.text_columns import Few, Keyed, Lists, Rows, codes_of, column, values_of
+from patent_mteb.patents.text_columns import Keyed, Rows, column
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.dapfam import tfidf_vectorizer, tfidf_words
-from patent_mteb.recipes.graph import SparseRows, each_with_ends
 from patent_mteb.recipes.parameters import Count, Positive, Share
-from patent_mteb.recipes.sampling import grouped, ipc_section
+from patent_mteb.recipes.sampling import ipc_section
 from patent_mteb.recipes.steps import (
     CATEGORIES,
     FIELDS,
@@ -279,18 +279,55 @@ _ANY_PATENT: dict[str, Any] = {"ipc_offices": (), "ipc_first_year": None, "ipc_l
 SAMPLE = Params(queries=25, small=5, mlt=6, same_subclass=2, ipc_per_year=25, **_ANY_QUERY, **_ANY_PATENT)
 
 
+_PUBLICATION = {
+    "jurisdiction": pl.String,
+    "year": pl.Int32,
+    "section": pl.String,
+    "subclasses": pl.List(pl.String),
+    "title": pl.Boolean,
+    "abstract": pl.Boolean,
+    "claims": pl.Boolean,
+}
+"""What filters and draws use of a publication: office, year of filing, IPC codes, and whether it has each text."""
+
+
+def _publication(patent: Patent) -> tuple[Any, ...]:
+    texts = (bool(patent.title), FIELDS["abstract"](patent), FIELDS["claims"](patent))
+    return patent.jurisdiction, _year(patent), ipc_section(patent.ipc), _subclasses(patent), *texts
+
+
+@dataclass(frozen=True)
+class _Publications:
+    """Publications in the order of their numbers: a table, and their cleaned records on disk."""
+
+    table: pl.DataFrame
+    cleaned: DiskList[Patent]
+
+    def records(self, numbers: Iterable[str]) -> Iterator[Patent]:
+        """Yield the records of some publications in the order of their numbers."""
+        rows = self.table.filter(pl.col("number").is_in(list(numbers)))["row"]
+        return map(self.cleaned.__getitem__, rows)
+
+    def of_families_of(self, numbers: Sequence[str]) -> set[str]:
+        """Return the publications of the families of some."""
+        families = self.table.filter(pl.col("number").is_in(numbers)).select("family")
+        return set(self.table.join(families, on="family", how="semi")["number"])
+
+
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
     """Write ``root/ZoeYou/downstream``."""
     log = BuildLog("PatentMap")
-    known = Sketched(patents, clean_patent)
-    log.step("publications", len(patents), len(known))
+    cleaned = DiskList(map(clean_patent, patents))
+    table = publications(patents).table.hstack(frame_of(map(_publication, cleaned), _PUBLICATION))
+    known = _Publications(table.sort("number").with_row_index("place"), cleaned)
+    log.step("publications", len(patents), len(table))
     failed = []
     for what, write in _TABLES.items():
         try:
             write(known, citations, root, params, log)
         except DataError as error:
             failed.append(error)
-            log.step(what, len(known), 0, f"no tables: {error.problem}; {error.remedy}")
+            log.step(what, len(table), 0, f"no tables: {error.problem}; {error.remedy}")
     if len(failed) == len(_TABLES):
         problems = "; and ".join(error.problem for error in failed)
         raise DataError(problems, remedy="; ".join(dict.fromkeys(error.remedy for error in failed)))
@@ -298,25 +335,31 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     return log
 
 
-def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, params: Params, log: BuildLog) -> None:
+def _retrieval(known: _Publications, citations: Sequence[Citation], root: Path, params: Params, log: BuildLog) -> None:
     """Write ``perf200`` and ``perf20``."""
-    cited = _cited(citations, known, "category" in params.require, log)
-    chosen = _queries(known, cited, params, log)
-    log.step("queries by new second-level citations and IPC section", len(known), len(chosen))
-    order = pc.sort_indices(known.column).to_numpy()
-    in_order = known.at(order)
-    depth = params.mlt + len(_family_members(chosen, known)) + max((len(cited[query]) for query in chosen), default=0)
-    records = Keyed(known.column, known.records).at(order)
-    texts = Composed(records, lambda patent: views.VIEWS["TAC"](patent) or "empty")
+    table = known.table
+    links = _links(citations, table, "category" in params.require, log)
+    chosen = _queries(table, links, params, log)
+    log.step("queries by new second-level citations and IPC section", len(table), len(chosen))
+    direct = links.filter(pl.col("citing").is_in(chosen))
+    near = links.filter(pl.col("citing").is_in([*chosen, *direct["cited"]]))
+    cited: dict[str, dict[str, str]] = {}
+    for citing, number, kind in near.select("citing", "cited", "type").iter_rows():
+        cited.setdefault(citing, {})[number] = kind
+    depth = params.mlt + len(known.of_families_of(chosen)) + max((len(cited[query]) for query in chosen), default=0)
+    texts = Composed(
+        Keyed(column(table["number"]), table["row"].to_list()),
+        lambda row: views.VIEWS["TAC"](known.cleaned[row]) or "empty",
+    )
     similar = more_like_this(texts, chosen, depth)
-    of_query = {query: _subclasses(known[query]) for query in chosen}
-    same_subclass = sharing_subclasses(map(_subclasses, in_order.values()), of_query)
+    of_queries = table.filter(pl.col("number").is_in(chosen)).select("number", "subclasses")
+    same_subclass = sharing_subclasses(table["subclasses"].to_list(), dict(of_queries.iter_rows()))
     for name, number in (("perf200", params.queries), ("perf20", params.small)):
         queries = chosen[:number]
-        pool = _pool(queries, known, in_order, cited, similar, same_subclass, params, log, name)
+        pool = _pool(queries, known, cited, similar, same_subclass, params, log, name)
         folder = root / DATA_SET / name
-        write_jsonl(folder / "content" / "queries.json", (_content(known.record(key)) for key in sorted(queries)))
-        write_jsonl(folder / "content" / "documents.json", (_content(known.record(key)) for key in sorted(pool)))
+        write_jsonl(folder / "content" / "queries.json", map(_content, known.records(queries)))
+        write_jsonl(folder / "content" / "documents.json", map(_content, known.records(pool)))
         gold = {
             query: [{"cited_id": key, "type": kind} for key, kind in sorted(cited[query].items())]
             for query in sorted(queries)
@@ -324,46 +367,32 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
         write_text(folder / "mapping" / "gold.json", json.dumps(gold, indent=1) + "\n")
 
 
-def _family_members(queries: Iterable[str], known: Sketched) -> set[str]:
-    codes = codes_of(known.families)
-    members = np.flatnonzero(np.isin(codes, codes[[known.row_of(query) for query in queries]]))
-    return set(known.column.take(pa.array(members)).to_pylist())
-
-
-def _cited(citations: Sequence[Citation], known: Sketched, graded: bool, log: BuildLog) -> SparseRows[dict[str, str]]:
-    """Return ``{citing: {cited: category}}`` with the strongest category of a pair."""
-    family = codes_of(known.families)
-    ends, types = array("i"), Few[str]()  # for each citation that counts the rows of both ends, and the type
-    n_unknown = n_unreadable = n_without = n_used = n_ungraded = 0
-    for citation, citing, cited in each_with_ends(citations, known.index):
-        strongest = strongest_type(citation.category) or ("" if graded else CITED)
-        if citation.category != CITED and not is_category(citation.category):
-            n_unreadable += 1
-        elif min(citing, cited) < 0:
-            n_unknown += 1
-        elif family[citing] == family[cited] or not strongest:
-            n_without += 1
-        else:
-            n_used += 1
-            n_ungraded += strongest == CITED
-            ends.extend((citing, cited, types.code(strongest)))
+def _links(citations: Sequence[Citation], known: pl.DataFrame, graded: bool, log: BuildLog) -> pl.DataFrame:
+    """Return the pairs of ``citing`` and ``cited`` publications with the ``type`` of their strongest citation."""
+    fields = {"citing": pl.String, "cited": pl.String, "category": pl.String}
+    links = frame_of(((one.citing, one.cited, one.category) for one in citations), fields)
+    types = ((name, strongest_type(name) or ("" if graded else CITED)) for name in links["category"].unique())
+    kinds = frame_of(
+        ((name, kind, _strength(kind), name == CITED or is_category(name)) for name, kind in types),
+        {"category": pl.String, "type": pl.String, "strength": pl.Int32, "is_read": pl.Boolean},
+    )
+    links = links.join(kinds, on="category")
+    for end in ("citing", "cited"):
+        families = known.select(pl.col("number").alias(end), pl.col("family").alias(f"{end}_family"))
+        links = links.join(families, on=end, how="left")
+    read = links.filter("is_read")
+    between = read.drop_nulls(["citing_family", "cited_family"])
+    used = between.filter(pl.col("citing_family") != pl.col("cited_family"), pl.col("type") != "")
     name = "citations X, Y or A" if graded else "citations, with a category or not"
     note = (
-        f"{n_unknown} of unknown publications, {n_unreadable} with a category that no search report uses,"
-        f" {n_without} other or within a family"
+        f"{len(read) - len(between)} of unknown publications, {len(links) - len(read)} with a category that no search"
+        f" report uses, {len(between) - len(used)} other or within a family"
     )
-    log.step(name, len(citations), n_used, note)
-    note_ungraded(log, n_ungraded, n_used)
-
-    def strengths(others: Iterable[tuple[int, int]]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for row, code in others:
-            number, kind = known.column[row].as_py(), types.values[code]
-            found[number] = max(kind, found.get(number, CITED), key=_strength)
-        return found
-
-    rows = np.asarray(ends, np.int32).reshape(-1, 3)
-    return SparseRows(known, rows[:, 0], rows[:, 1:], strengths)
+    log.step(name, len(citations), len(used), note)
+    note_ungraded(log, len(used.filter(pl.col("type") == CITED)), len(used))
+    return used.sort("citing", "cited", -pl.col("strength")).unique(
+        ["citing", "cited"], keep="first", maintain_order=True
+    )
 
 
 def _strength(kind: str) -> int:
@@ -375,23 +404,18 @@ def _year(patent: Patent) -> int | None:
     return date.year if date else None
 
 
-def _bounds(
-    name: str, offices: Sequence[str], first: int | None, last: int | None, *, dated: bool
-) -> list[Filter[Patent]]:
+def _bounds(name: str, offices: Sequence[str], first: int | None, last: int | None, *, dated: bool) -> list[Filter]:
     """Return the filters by office and year; ``name`` is the prefix of their settings.
 
     A patent without a date is of any year, unless dates are required.
     """
-    unlimited = first is None and last is None
-
-    def in_years(patent: Patent) -> bool:
-        year = _year(patent)
-        return within(year, first, last) and (unlimited or not dated or year is not None)
-
+    in_years = within(pl.col("year"), first, last)
+    if dated and (first is not None or last is not None):
+        in_years &= pl.col("year").is_not_null()
     return [
         Filter(
             f"of the offices {', '.join(offices) or 'of any name'}",
-            lambda patent: not offices or patent.jurisdiction in offices,
+            pl.col("jurisdiction").is_in(offices) if offices else pl.lit(True),
             f"set {name}_offices to yours, or empty for any",
         ),
         Filter(
@@ -402,68 +426,74 @@ def _bounds(
     ]
 
 
-def _queries(known: Sketched, cited: SparseRows[dict[str, str]], params: Params, log: BuildLog) -> list[str]:
+def _queries(known: pl.DataFrame, links: pl.DataFrame, params: Params, log: BuildLog) -> list[str]:
     """Draw the queries, at most one of each family, in their order."""
-    has = {name: FIELDS[name] for name in ("abstract", "claims", "ipc")}
+    has = {"abstract": pl.col("abstract"), "claims": pl.col("claims"), "ipc": pl.col("section") != ""}
     dated = "date" in params.require
     graded = "category" in params.require
     citing, remedy = ("citing another as X, Y or A", CATEGORIES) if graded else ("citing another", MATCH_THEM)
     filters = [
         *filters_of(NEEDS, params.require, has),
         *_bounds("query", params.query_offices, params.query_first_year, params.query_last_year, dated=dated),
-        Filter(citing, lambda patent: patent.publication_number in cited, remedy),
+        Filter(citing, pl.col("number").is_in(links["citing"].unique().implode()), remedy),
     ]
-    qualified = Funnel(log, "publications", params.require, "queries: ")(known.values(), filters)
-    qualified = qualified[pc.sort_indices(known.column.take(pa.array(qualified))).to_numpy()]
-    second = Lists()  # rows of the second-level citations of each
-    for row in values_of(qualified):
-        direct = np.unique(cited.others(row)[:, 0]).tolist()
-        second.append(np.unique(np.concatenate([cited.others(one)[:, 0] for one in direct])))
-    owner, further = second.numbered()
+    qualified = Funnel(log, "publications", params.require, "queries: ").of_table(known, filters)
+    # the second-level citations of each, as places among the publications
+    direct = (
+        qualified.select(citing="number").with_row_index("owner").join(links.select("citing", "cited"), on="citing")
+    )
+    second = (
+        direct.join(links.select("citing", further="cited"), left_on="cited", right_on="citing")
+        .join(known.select("place", further="number"), on="further")
+        .select("owner", "place")
+        .unique()
+    )
+    owner, further = second["owner"].to_numpy(), second["place"].to_numpy()
     covered, left = np.zeros(len(known), bool), np.ones(len(qualified), bool)
-    family = codes_of(known.families)[qualified]
-    section = np.array([ipc_section(known.by_row[row].ipc) for row in values_of(qualified)])
+    family, section = qualified["family"].rank("dense").to_numpy(), qualified["section"].to_numpy()
     per_section, drawn = Counter[str](), list[str]()
     while left.any() and len(drawn) < params.queries:
         candidates = left
         if len(drawn) < params.queries / 2:
-            rarest = min(np.unique(section[left]).tolist(), key=per_section.__getitem__)
+            rarest = min(sorted(set(section[left])), key=per_section.__getitem__)
             candidates = left & (section == rarest)
         new = np.bincount(owner, ~covered[further], len(qualified))
         best = int(np.argmax(np.where(candidates, new, -1)))  # of equals the smallest number
-        drawn.append(known.column[int(qualified[best])].as_py())
-        per_section[str(section[best])] += 1
-        covered[second[best]] = True
+        drawn.append(qualified["number"][best])
+        per_section[section[best]] += 1
+        covered[further[owner == best]] = True
         left = left & (family != family[best])
     return drawn
 
 
 def _pool(
     queries: Sequence[str],
-    known: Sketched,
-    in_order: Keyed[Patent],
-    cited: SparseRows[dict[str, str]],
+    known: _Publications,
+    cited: Mapping[str, Mapping[str, str]],
     similar: Mapping[str, Sequence[str]],
     same_subclass: Mapping[str, Rows],
     params: Params,
     log: BuildLog,
     name: str,
 ) -> set[str]:
-    query_families = _family_members(queries, known)
+    query_families = known.of_families_of(queries)
     positives = {key for query in queries for key in cited[query]}
+    numbers = known.table["number"]
+    judged = known.table.filter(pl.col("number").is_in([*query_families, *positives]))
+    place_of = dict(judged.select("number", "place").iter_rows())
     negatives: dict[str, set[str]] = {"more like this": set(), "same subclass": set(), "cited of cited": set()}
     draw = random.Random(f"{params.seed}/{name}")
     for query in queries:
         forbidden = query_families | set(cited[query])
         negatives["more like this"].update([key for key in similar[query] if key not in forbidden][: params.mlt])
-        same = np.setdiff1d(same_subclass[query], [in_order.row_of(key) for key in forbidden], assume_unique=True)
+        same = np.setdiff1d(same_subclass[query], [place_of[key] for key in forbidden], assume_unique=True)
         places = draw.sample(range(len(same)), min(params.same_subclass, len(same)))
-        negatives["same subclass"].update(in_order.column.take(pa.array(same[places])).to_pylist())
+        negatives["same subclass"].update(numbers.gather(same[places]))
         further = {key for direct in cited[query] for key in cited.get(direct, ())}
         negatives["cited of cited"].update(further - forbidden)
     pool = positives.union(*negatives.values())
     counts = ", ".join(f"{len(keys)} {why}" for why, keys in negatives.items())
-    log.step(f"{name}: pool for {len(queries)} queries", len(known), len(pool), f"{len(positives)} cited, {counts}")
+    log.step(f"{name}: pool for {len(queries)} queries", len(numbers), len(pool), f"{len(positives)} cited, {counts}")
     return pool
 
 
@@ -478,36 +508,38 @@ def _content(patent: Patent) -> dict[str, Any]:
     return {"dnum": patent.publication_number, "Content": content}
 
 
-def _classification(known: Sketched, citations: Sequence[Citation], root: Path, params: Params, log: BuildLog) -> None:
+def _classification(
+    known: _Publications, citations: Sequence[Citation], root: Path, params: Params, log: BuildLog
+) -> None:
     """Write ``IPC-Classification``."""
-    has = {"abstract": FIELDS["abstract"], "ipc": lambda patent: bool(_subclasses(patent))}
+    has = {"abstract": pl.col("abstract"), "ipc": pl.col("subclasses").list.len() > 0}
     dated = "date" in params.require
     filters = [
         *filters_of(NEEDS, [*params.require, "ipc"], has),
-        Filter("with a title or an abstract", lambda one: bool(one.title or one.abstract), "add titles and abstracts"),
+        Filter("with a title or an abstract", pl.col("title") | pl.col("abstract"), "add titles and abstracts"),
         *_bounds("ipc", params.ipc_offices, params.ipc_first_year, params.ipc_last_year, dated=dated),
     ]
     funnel = Funnel(log, "publications", [field for field in params.require if field != "ipc"], "IPC classification: ")
-    usable = funnel(known.values(), filters)
-    usable = usable[pc.sort_indices(known.column.take(pa.array(usable))).to_numpy()]
+    usable = funnel.of_table(known.table, filters)
     draw = random.Random(params.seed)
-    chosen = [
-        known.by_row[row]
-        for _, group in sorted(grouped(values_of(usable), lambda row: _year(known.by_row[row]) or 0).items())
-        for row in draw.sample(group, min(params.ipc_per_year, len(group)))
+    of_years = usable.group_by(pl.col("year").fill_null(0)).agg("place").sort("year")
+    places = [
+        place
+        for of_year in of_years["place"].to_list()
+        for place in draw.sample(of_year, min(params.ipc_per_year, len(of_year)))
     ]
-    families = sorted({patent.family_id for patent in chosen})
+    chosen = usable.filter(pl.col("place").is_in(places))
+    families = sorted(chosen["family"].unique())
     draw.shuffle(families)
-    test = set(families[: round(len(families) * params.ipc_test)])
-    split = grouped(chosen, lambda patent: "test" if patent.family_id in test else "train")
-    if split.keys() != FILES.keys():
+    test = families[: round(len(families) * params.ipc_test)]
+    split = {"test": chosen.filter(pl.col("family").is_in(test)), "train": chosen.filter(~pl.col("family").is_in(test))}
+    if any(part.is_empty() for part in split.values()):
         problem = f"{len(chosen)} publications in {len(families)} families are too few for a training and a test part"
         widen = "widen offices and years (ipc_offices, ipc_first_year, ipc_last_year)"
         raise DataError(problem, remedy=f"add patents with abstract and IPC codes, or {widen}")
     for name, part in split.items():
         path = root / DATA_SET / "IPC-Classification" / FILES[name]
-        numbers = sorted(patent.publication_number for patent in part)
-        write_labelled(path, map(_labelled, map(known.record, numbers)))
+        write_labelled(path, map(_labelled, known.records(part["number"])))
     note = f"{len(split['test'])} for testing"
     log.step("IPC classification: training and test part", len(usable), len(chosen), note)
 

@@ -35,14 +35,13 @@ from __future__ import annotations
 
 import random
 import re
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from patent_mteb.files import write_parquet, write_rows
@@ -50,15 +49,13 @@ from patent_mteb.patents import views
 from patent_mteb.patents.categories import degree, is_category
 from patent_mteb.patents.claims import claims_text, independent_claims
 from patent_mteb.patents.corpus import Composed
-from patent_mteb.patents.families import age
-from patent_mteb.patents.near_duplicates import Sketched
-from patent_mteb.patents.on_disk import DiskList, keyed_on_disk
+from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.summaries import read_summaries, source_of
+from patent_mteb.patents.tables import frame_of
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.patents.text_columns import Few, Keyed, Members, Rows, TextIndex, by_itself, values_of
+from patent_mteb.patents.text_columns import Keyed, column
 from patent_mteb.recipes.beir import title_and_text, write_beir
-from patent_mteb.recipes.graph import SparseRows, each_with_ends
 from patent_mteb.recipes.parameters import Count, Positive
 from patent_mteb.recipes.sampling import grouped, ipc_section, sample_others, shares
 from patent_mteb.recipes.steps import (
@@ -195,89 +192,95 @@ class Params:
 SAMPLE = Params(queries=120, corpus=500)
 
 
-@dataclass(frozen=True, slots=True)
-class _Family:
-    id: str
-    document: Patent
-    jurisdiction: str
-    ipc: tuple[str, ...]
-
-    @property
-    def number(self) -> str:
-        return self.document.publication_number
-
-    @property
-    def year(self) -> int | None:
-        return self.document.publication_date.year if self.document.publication_date else None
-
-    @property
-    def section(self) -> str:
-        return ipc_section(self.ipc)
-
-
 _SECTIONS = ("Title", "Abstract", "Claims", "Description")
 
+_PUBLICATION = {
+    "jurisdiction": pl.String,
+    "filed": pl.String,
+    "ipc": pl.List(pl.String),
+    **dict.fromkeys(_SECTIONS, pl.Boolean),
+}
+"""What families, filters and draws use of a publication: offices of publication and first filing, codes, texts."""
 
-def _n_sections(patent: Patent) -> int:
-    return sum(bool(views.VIEWS[name](patent)) for name in _SECTIONS)
+
+def _publication(patent: Patent) -> tuple[Any, ...]:
+    sections = (bool(views.VIEWS[name](patent)) for name in _SECTIONS)
+    return patent.jurisdiction, patent.filing_jurisdiction, patent.ipc, *sections
 
 
-def _family(members: Sequence[Patent]) -> _Family:
-    dated = sorted(members, key=age)
-    document = max(dated, key=_n_sections)
-    in_order = (document, *dated)
-    filed = next((one.filing_jurisdiction for one in in_order if one.filing_jurisdiction), dated[0].jurisdiction)
-    codes = dict.fromkeys(code for patent in in_order for code in patent.ipc)
-    return _Family(document.family_id, document, filed, tuple(codes))
+def _families(publications_read: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each family: its document, and the office of first filing and IPC codes of its publications."""
+    by_age = publications_read.sort("family", "day", "number", nulls_last=True).with_columns(
+        n_sections=pl.sum_horizontal(_SECTIONS), earliest=pl.col("jurisdiction").first().over("family")
+    )
+    document_first = by_age.sort("family", -pl.col("n_sections").cast(pl.Int8), maintain_order=True)
+    filed = pl.col("filed").filter(pl.col("filed") != "").first()
+    families = document_first.group_by("family", maintain_order=True).agg(
+        pl.first("row", "number", "n_sections", *_SECTIONS),
+        pl.col("day").first().dt.year().alias("year"),
+        pl.coalesce(filed, pl.first("earliest")).alias("jurisdiction"),
+        pl.col("ipc").list.explode().drop_nulls().unique(maintain_order=True),
+    )
+    return families.with_columns(section=pl.Series(map(ipc_section, families["ipc"].to_list()), dtype=pl.String))
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
     """Write ``root/Sophia``."""
     log = BuildLog(NAME)
-    known = Sketched(patents, clean_patent)
-    members = Members(known.families)
-    families = (_family([known.by_row[row] for row in rows]) for rows in members)
-    documents = keyed_on_disk((family.id, family) for family in families if _n_sections(family.document))
-    log.step("families", len(patents), len(members))
-    log.step("families with text", len(members), len(documents))
+    cleaned = DiskList(map(clean_patent, patents))
+    publications_read = publications(patents).table.hstack(frame_of(map(_publication, cleaned), _PUBLICATION))
+    families = _families(publications_read)
+    documents = families.filter(pl.col("n_sections") > 0).with_row_index("place")
+    log.step("families", len(patents), len(families))
+    log.step("families with text", len(families), len(documents))
 
-    document_of = documents.index.rows_of(members.texts)[members.of_rows]
-    edges = _edges(citations, known.index, document_of, documents, "category" in params.require, log)
-    filters = _query_filters(edges, params)
-    candidates = Funnel(log, "families", params.require, "queries: ")(documents.values(), filters)
-    queries = _draw(candidates, documents.by_row, params)
-    distinct = [len({getattr(family, name) for family in queries}) for name in ("year", "section", "jurisdiction")]
+    document_of = publications_read.select("number", "family").join(documents.select("family"), on="family")
+    edges = _edges(citations, document_of, "category" in params.require, log)
+    relevant = edges.group_by("family").agg(pl.col("other").n_unique().alias("n_relevant"), pl.any("is_xy"))
+    documents = documents.join(relevant, on="family", how="left", maintain_order="left").with_columns(
+        pl.col("n_relevant").fill_null(0), pl.col("is_xy").fill_null(False)
+    )
+    candidates = Funnel(log, "families", params.require, "queries: ").of_table(
+        documents, _query_filters(documents, params)
+    )
+    queries = _draw(candidates, params)
+    distinct = [queries[name].n_unique() for name in ("year", "section", "jurisdiction")]
     note = "{} years, {} sections, {} jurisdictions".format(*distinct)
     log.step("queries, stratified by year, IPC section and jurisdiction", len(candidates), len(queries), note)
-    patents_of_queries = (known.record(family.number) for family in queries)
+    patents_of_queries = (cleaned[row] for row in queries["row"])
     query_patents = with_summaries_from(params.summaries, patents_of_queries, log)
-    corpus = _corpus(documents, queries, edges, params)
+    others = edges.join(documents.select("place", "number", other="family"), on="other")
+    links = (
+        queries.select("family", query="number")
+        .join(others, on="family")
+        .sort("query", "other", "direction", "category")
+    )
+    corpus = _corpus(documents, queries, links["place"].unique(), params)
     log.step("corpus", len(documents), len(corpus))
 
     folder = root / NAME
-    qrels = {query.number: {documents[other].number: 1 for other in sorted(edges[query.id])} for query in queries}
-    rows = sorted({family.id: family for family in (*corpus, *queries)}.values(), key=lambda family: family.number)
+    judged = links.group_by("query", maintain_order=True).agg(pl.col("number").unique(maintain_order=True))
+    qrels = {query: dict.fromkeys(numbers, 1) for query, numbers in judged.iter_rows()}
+    rows = pl.concat([corpus, queries]).unique("number").sort("number")
     metadata = pa.table(
         {
-            "_id": [family.number for family in rows],
-            "family_id": [family.id for family in rows],
-            "jurisdiction": [family.jurisdiction for family in rows],
-            "publication_year": pa.array([family.year for family in rows], pa.int64()),
-            "ipc": pa.array([list(family.ipc) for family in rows], pa.list_(pa.string())),
+            "_id": rows["number"].to_list(),
+            "family_id": rows["family"].to_list(),
+            "jurisdiction": rows["jurisdiction"].to_list(),
+            "publication_year": pa.array(rows["year"].to_list(), pa.int64()),
+            "ipc": pa.array(rows["ipc"].to_list(), pa.list_(pa.string())),
         }
     )
-    numbers = by_itself(family.number for family in corpus)
-    texts = Composed(numbers, lambda number: title_and_text(known.record(number), _SECTIONS[1:]))
-    row_of = {query.number: row for row, query in enumerate(queries)}
+    texts = Composed(
+        Keyed(column(corpus["number"]), corpus["row"].to_list()),
+        lambda row: title_and_text(cleaned[row], _SECTIONS[1:]),
+    )
+    row_of = {query: row for row, query in enumerate(queries["number"])}
     write_beir(folder, texts, Composed(row_of, lambda row: views.VIEWS["Tacd"](query_patents[row])), qrels, metadata)
     _write_representations(folder, query_patents, log)
-    links = [
-        {"query-id": query.number, "corpus-id": documents[other].number, "direction": direction, "category": category}
-        for query in queries
-        for other in sorted(edges[query.id])
-        for direction, category in sorted(edges[query.id][other])
-    ]
-    write_parquet(folder / "citations.parquet", pa.Table.from_pylist(links))
+    columns = {"query-id": "query", "corpus-id": "number", "direction": "direction", "category": "category"}
+    written = [dict(zip(columns, row, strict=True)) for row in links.select(*columns.values()).iter_rows()]
+    write_parquet(folder / "citations.parquet", pa.Table.from_pylist(written))
     log.step("relevance judgements", len(citations), sum(map(len, qrels.values())), f"from {len(links)} edges")
     log.record_files(root, NAME)
     return log
@@ -299,98 +302,78 @@ def _write_representations(folder: Path, queries: Sequence[Patent], log: BuildLo
         log.step(f"representation {name}", len(queries), len(queries) - missing[name], without)
 
 
-_Link = tuple[str, str]
-_Edges = Mapping[str, dict[str, set[_Link]]]
-"""(direction, category) of the citations that link a family to each other one."""
+def _edges(citations: Sequence[Citation], document_of: pl.DataFrame, graded: bool, log: BuildLog) -> pl.DataFrame:
+    """Return what links a ``family`` to each ``other``: ``direction``, ``category``, and whether that ``is_xy``.
 
-
-def _edges(
-    citations: Sequence[Citation],
-    numbers: TextIndex,
-    document_of: Rows,
-    documents: Keyed[_Family],
-    graded: bool,
-    log: BuildLog,
-) -> _Edges:
-    """Return the links; ``document_of`` is the place of the document of each publication, -1 without one."""
-    document_of = np.append(document_of, np.int32(-1))  # of an unknown publication, whose row is -1
-    ends = array("i")  # for each link the places of a document, of the other one, and of the kind of link
-    links = Few[_Link]()
-    dropped: Counter[str] = Counter()
-    used = ungraded = 0
-    for citation, *rows in each_with_ends(citations, numbers):
-        citing, cited = (int(document_of[row]) for row in rows)
-        relevance = degree(citation.category)
-        if not is_category(citation.category):
-            dropped["with a category that no search report uses"] += 1
-        elif min(citing, cited) < 0:
-            dropped["of or by publications that are not among the patents"] += 1
-        elif citing == cited:
-            dropped["within a family"] += 1
-        elif not relevance and graded:
-            dropped["without a category X, Y or A"] += 1
-        else:
-            used += 1
-            ungraded += not relevance
-            for query, other, direction in ((citing, cited, "cited"), (cited, citing, "citing")):
-                ends.extend((query, other, links.code((direction, citation.category))))
+    ``document_of`` has the publications of families with a document.
+    """
+    fields = {"citing": pl.String, "cited": pl.String, "category": pl.String}
+    links = frame_of(((one.citing, one.cited, one.category) for one in citations), fields)
+    kinds = frame_of(
+        ((name, degree(name), is_category(name)) for name in links["category"].unique()),
+        {"category": pl.String, "degree": pl.String, "is_known": pl.Boolean},
+    )
+    links = links.join(kinds, on="category")
+    for end in ("citing", "cited"):
+        known = document_of.select(pl.col("number").alias(end), pl.col("family").alias(f"{end}_family"))
+        links = links.join(known, on=end, how="left")
+    citing, cited, ungraded = pl.col("citing_family"), pl.col("cited_family"), pl.col("degree") == ""
+    reason = (
+        pl.when(~pl.col("is_known"))
+        .then(pl.lit("with a category that no search report uses"))
+        .when(citing.is_null() | cited.is_null())
+        .then(pl.lit("of or by publications that are not among the patents"))
+        .when(citing == cited)
+        .then(pl.lit("within a family"))
+        .when(ungraded & graded)
+        .then(pl.lit("without a category X, Y or A"))
+    )
+    links = links.with_columns(reason=reason)
+    used = links.filter(pl.col("reason").is_null())
+    dropped = links.drop_nulls("reason").group_by("reason").len().sort("reason")
     name = "citations with a category" if graded else "citations, with a category or not"
-    log.step(name, len(citations), used, counts_note(dict(sorted(dropped.items()))))
-    note_ungraded(log, ungraded, used)
-
-    def linked(others: Iterable[tuple[int, int]]) -> dict[str, set[_Link]]:
-        found: dict[str, set[_Link]] = {}
-        for other, link in others:
-            found.setdefault(documents.column[other].as_py(), set()).add(links.values[link])
-        return found
-
-    table = np.asarray(ends, np.int32).reshape(-1, 3)
-    return SparseRows(documents, table[:, 0], table[:, 1:], linked)
+    log.step(name, len(citations), len(used), counts_note(dict(dropped.iter_rows())))
+    note_ungraded(log, len(used.filter(ungraded)), len(used))
+    rest = (pl.col("category"), (pl.col("degree") == "xy").alias("is_xy"))
+    return pl.concat(
+        [
+            used.select(citing.alias("family"), cited.alias("other"), pl.lit("cited").alias("direction"), *rest),
+            used.select(cited.alias("family"), citing.alias("other"), pl.lit("citing").alias("direction"), *rest),
+        ]
+    ).unique()
 
 
-def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
+def _query_filters(documents: pl.DataFrame, params: Params) -> list[Filter]:
     """Return the filters of query families (§3.2)."""
-    has: dict[str, Callable[[_Family], bool]] = {
-        name.lower(): lambda family, view=views.VIEWS[name]: bool(view(family.document))  # type: ignore[misc]
-        for name in _SECTIONS
-    }
-    has |= {"publication_date": lambda family: family.year is not None, "ipc": lambda family: bool(family.section)}
+    has = {name.lower(): pl.col(name) for name in _SECTIONS}
+    has |= {"publication_date": pl.col("year").is_not_null(), "ipc": pl.col("section") != ""}
     graded = "category" in params.require
-    most = max(map(len, edges.values()), default=0)
-    remedy = CATEGORIES if graded else MATCH_THEM
-    if most:
-        remedy = f"set min_relevant={most}, the most that a family has"
-
-    def linked(family: _Family) -> bool:
-        return len(edges.get(family.id, ())) >= params.min_relevant
-
-    def has_xy(family: _Family) -> bool:
-        return any(degree(category) == "xy" for links in edges.get(family.id, {}).values() for _, category in links)
-
-    def in_years(family: _Family) -> bool:
-        return within(family.year, params.first_year, params.last_year)
-
+    most = documents["n_relevant"].max()
+    remedy = f"set min_relevant={most}, the most that a family has" if most else CATEGORIES if graded else MATCH_THEM
     return [
         *filters_of(NEEDS, params.require, has),
-        Filter("published in the years", in_years, "set first_year=None and last_year=None, or widen them"),
-        Filter(f"with {params.min_relevant} relevant documents", linked, remedy),
-        *([Filter("with an XY document", has_xy, CATEGORIES)] if graded else []),
+        Filter(
+            "published in the years",
+            within(pl.col("year"), params.first_year, params.last_year),
+            "set first_year=None and last_year=None, or widen them",
+        ),
+        Filter(f"with {params.min_relevant} relevant documents", pl.col("n_relevant") >= params.min_relevant, remedy),
+        *([Filter("with an XY document", pl.col("is_xy"), CATEGORIES)] if graded else []),
     ]
 
 
-def _draw(candidates: Rows, documents: Sequence[_Family], params: Params) -> list[_Family]:
-    years: dict[int, dict[tuple[str, str], list[int]]] = {}
-    for place in values_of(candidates):
-        family = documents[place]
-        cells = years.setdefault(family.year or 0, {})
-        cells.setdefault((family.section, family.jurisdiction), []).append(place)
+def _draw(candidates: pl.DataFrame, params: Params) -> pl.DataFrame:
+    """Draw the queries, evenly by year; within a year by IPC section and office of first filing."""
+    cells = candidates.group_by(pl.col("year").fill_null(0), "section", "jurisdiction").agg("place", pl.len())
+    per_year = dict(cells.group_by("year").agg(pl.sum("len")).iter_rows())
     draw = random.Random(params.seed)
     chosen: list[int] = []
-    for year, quota in _even({year: sum(map(len, cells.values())) for year, cells in years.items()}, params.queries):
-        sizes = {cell: len(places) for cell, places in years[year].items()}
-        for cell, count in sorted(shares(sizes, quota).items()):
-            chosen += draw.sample(years[year][cell], count)
-    return sorted((documents[place] for place in chosen), key=lambda family: family.number)
+    for year, quota in _even(per_year, params.queries):
+        of_year = cells.filter(pl.col("year") == year)
+        places = {(section, office): rows for _, section, office, rows, _ in of_year.iter_rows()}
+        for cell, count in sorted(shares({cell: len(rows) for cell, rows in places.items()}, quota).items()):
+            chosen += draw.sample(places[cell], count)
+    return candidates.filter(pl.col("place").is_in(chosen)).sort("number")
 
 
 def _even(available: Mapping[int, int], total: int) -> list[tuple[int, int]]:
@@ -433,9 +416,9 @@ def with_summaries_from(path: str, queries: Iterable[Patent], log: BuildLog) -> 
     return found
 
 
-def _corpus(documents: Keyed[_Family], queries: Sequence[_Family], edges: _Edges, params: Params) -> list[_Family]:
-    relevant = {documents.row_of(other) for query in queries for other in edges[query.id]}
-    excluded = sorted(relevant | {documents.row_of(query.id) for query in queries})
+def _corpus(documents: pl.DataFrame, queries: pl.DataFrame, relevant: pl.Series, params: Params) -> pl.DataFrame:
+    """Return the relevant documents, and others by chance that are not queries."""
+    excluded = sorted({*relevant, *queries["place"]})
     n_others = min(len(documents) - len(excluded), max(0, params.corpus - len(relevant)))
     others = sample_others(random.Random(params.seed + 1), len(documents), excluded, n_others)
-    return sorted((documents.by_row[place] for place in (*relevant, *others)), key=lambda family: family.number)
+    return documents.filter(pl.col("place").is_in([*relevant, *others])).sort("number")

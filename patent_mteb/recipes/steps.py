@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+import polars as pl
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents import ipc, views
@@ -191,13 +192,33 @@ class Funnel:
                 raise DataError(f"{self.log.benchmark}: {problem} (in order: {order})", remedy=remedy)
         return np.array(passing, np.int32)
 
+    def of_table(self, rows: pl.DataFrame, filters: Sequence[Filter[Any]]) -> pl.DataFrame:
+        """Return the rows that pass all filters, whose conditions are expressions."""
+        if rows.is_empty():
+            raise DataError(f"{self.log.benchmark}: there are no {self.what}", remedy="give records of patents")
+        left = rows
+        for one in filters:
+            before, left = len(left), left.filter(one.keeps)
+            self.log.step(self.prefix + one.name, before, len(left))
+            self.trail.append(f"{one.name}: {before} -> {len(left)}")
+            if left.is_empty():
+                problem, remedy = f"0 of {before} {self.what} left are {one.name}", one.remedy
+                if one.field:
+                    have = {other.field: int(rows.select(other.keeps).sum().item()) for other in filters if other.field}
+                    problem, remedy = self._lacking(have, len(rows))
+                order = "; ".join(self.trail)
+                raise DataError(f"{self.log.benchmark}: {problem} (in order: {order})", remedy=remedy)
+        return left
+
     def _without_field(self, items: Collection[_Item], filters: Sequence[Filter[_Item]]) -> tuple[str, str]:
         """Return problem and remedy where the required fields leave nothing."""
-        have = {one.field: sum(map(one.keeps, items)) for one in filters if one.field}
+        return self._lacking({one.field: sum(map(one.keeps, items)) for one in filters if one.field}, len(items))
+
+    def _lacking(self, have: Mapping[str, int], n_items: int) -> tuple[str, str]:
         fewest = min(have.values())
         lacking = [field for field, number in have.items() if number == fewest]
         counts = ", ".join(f"{number} have {field}" for field, number in have.items())
-        problem = f"0 of {len(items)} {self.what} have all that is required: {counts}"
+        problem = f"0 of {n_items} {self.what} have all that is required: {counts}"
         remedy = f"add {' and '.join(lacking)}"
         if set(lacking) <= set(self.require):
             rest = ",".join(field for field in self.require if field not in lacking)
@@ -205,9 +226,14 @@ class Funnel:
         return problem, remedy
 
 
-def within(year: int | None, first: int | None, last: int | None) -> bool:
+def within(year: pl.Expr, first: int | None, last: int | None) -> pl.Expr:
     """Whether a year lies between two years; None sets no limit, and an unknown year passes."""
-    return year is None or ((first is None or year >= first) and (last is None or year <= last))
+    limits = [
+        pl.lit(True),
+        *([year >= first] if first is not None else []),
+        *([year <= last] if last is not None else []),
+    ]
+    return year.is_null() | pl.all_horizontal(limits)
 
 
 def note_ungraded(log: BuildLog, ungraded: int, used: int) -> None:

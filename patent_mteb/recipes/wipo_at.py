@@ -30,38 +30,28 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed, write_parquet, write_rows, write_text
 from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Composed, Texts, TitledTexts
-from patent_mteb.patents.families import by_age
 from patent_mteb.patents.near_duplicates import leaking_near_duplicates, near_duplicate_key
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Description, Label, Patent
+from patent_mteb.patents.tables import first_of_connected, frame_of
 from patent_mteb.patents.text import clean_patent, text_key
 from patent_mteb.patents.text_columns import (
-    Digests,
-    Few,
-    Groups,
     Keyed,
-    Rows,
-    RowsOf,
-    TextIndex,
     TextMap,
     coded,
-    coded_in_order,
-    codes_of,
     column,
 )
 from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, title_and_text, view_rows, write_beir
@@ -89,93 +79,70 @@ _SECTIONS = tuple(dict.fromkeys(section for view in VIEWS for section in views.V
 _NO_DESCRIPTION = Description()
 
 
-class Columns:
-    """The fields of all documents that stay in memory, in the order of the patents.
+_KNOWN = {
+    "jurisdiction": pl.String,
+    "stratum": pl.String,
+    "labels": pl.UInt32,
+    "n_labels": pl.UInt32,
+    "text_key": pl.Binary,
+    "near_duplicate_key": pl.Binary,
+    "fields_key": pl.Binary,
+    **dict.fromkeys(_SECTIONS, pl.Boolean),
+}
 
-    ``texts`` are the cleaned patents, in a temporary file if the patents are in one. ``sections`` names the sections of
-    text views that are not empty. The digests are of family, title, abstract and claims; of title and abstract,
-    ignoring case and white space; and of all fields of classification, empty if there are none.
+
+@dataclass(frozen=True)
+class Documents:
+    """Documents as a table with a row for each. Their texts are on disk, without description and translations.
+
+    Attributes:
+        table: ``row`` in the texts, ``number``, ``family``, ``day`` of publication, ``jurisdiction``, ``stratum`` (year
+            and IPC section), ``labels`` (place in the lists of labels) and their number ``n_labels``, whether each
+            section of the views has a text, and keys that are equal for equal texts: ``text_key`` of family, title,
+            abstract and claims; ``near_duplicate_key``; ``fields_key`` of the fields of classification. A key of no
+            text is null.
+        texts: the cleaned records.
+        labels: the distinct lists of labels.
     """
 
-    def __init__(self, patents: Sequence[Patent]) -> None:
-        self.outlines = publications(patents)
-        self.texts: list[Patent] | DiskList[Patent] = [] if isinstance(patents, list | tuple) else DiskList()
-        self.jurisdiction, self.strata = Few[str](), Few[str]()
-        self.labels, self.sections = Few[tuple[Label, ...]](), Few[frozenset[str]]()
-        self.text_digests, self.twin_digests, self.fields_digests = (Digests() for _ in range(3))
-        for patent in patents:
-            cleaned = replace(clean_patent(patent), description=_NO_DESCRIPTION, translations=())
-            fields = field_texts(cleaned, (*DWPI_FIELDS, *PUBLIC_FIELDS))
-            self.jurisdiction.append(cleaned.filing_jurisdiction or cleaned.jurisdiction)
-            self.strata.append("\0".join(stratum(cleaned)))
-            self.labels.append(cleaned.labels)
-            self.sections.append(frozenset(name for name in _SECTIONS if views.SECTIONS[name](cleaned).strip()))
-            self.text_digests.append(text_key(cleaned.family_id, views.VIEWS["TAC"](cleaned)))
-            self.twin_digests.append(near_duplicate_key(cleaned))
-            self.fields_digests.append(text_key(*fields) if any(fields) else b"")
-            self.texts.append(cleaned)
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A document: a row of the columns."""
-
-    _columns: Columns
-    row: int
-
-    @property
-    def number(self) -> str:
-        return str(self._columns.outlines.numbers[self.row])
-
-    @property
-    def family(self) -> str:
-        return str(self._columns.outlines.families[self.row])
-
-    @property
-    def jurisdiction(self) -> str:
-        return self._columns.jurisdiction[self.row]
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        return self._columns.labels[self.row]
-
-    @property
-    def sections(self) -> frozenset[str]:
-        return self._columns.sections[self.row]
-
-    @property
-    def patent(self) -> Patent:
-        return self._columns.texts[self.row]
-
-
-class Documents(Sequence[Document]):
-    """Some rows of the columns as documents."""
-
-    def __init__(self, columns: Columns, rows: Rows) -> None:
-        self.columns, self.rows = columns, rows
-        self.publications = columns.outlines.at(rows)
-        self.families = codes_of(self.publications.families)
-
-    def __getitem__(self, place: Any) -> Any:
-        return Document(self.columns, int(self.rows[place]))
+    table: pl.DataFrame
+    texts: DiskList[Patent]
+    labels: Sequence[tuple[Label, ...]]
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.table)
 
-    def at(self, places: NDArray[np.integer[Any]]) -> Documents:
-        return Documents(self.columns, self.rows[places])
-
-    def have(self, view: str) -> NDArray[np.bool_]:
+    def have(self, view: str) -> pl.Series:
         """Whether a text view of each document is not empty."""
-        wanted = views.VIEW_SECTIONS[view]
-        return self.columns.sections.map(self.rows, lambda sections: not sections.isdisjoint(wanted)).astype(bool)
+        return self.table.select(pl.any_horizontal(views.VIEW_SECTIONS[view])).to_series()
 
-    def n_labels(self) -> NDArray[np.int64]:
-        return self.columns.labels.map(self.rows, len).astype(np.int64)
+    def records(self) -> Iterator[Patent]:
+        return map(self.texts.__getitem__, self.table["row"])
 
-    def strata(self) -> Mapping[str, str]:
-        """Return year and IPC section by number."""
-        return TextMap(self.publications.numbers, self.columns.strata.coded(self.rows))
+
+def read_documents(patents: Sequence[Patent]) -> Documents:
+    """Clean the records, write them to a temporary file and note what the steps of the recipe need of them."""
+    texts = DiskList[Patent]()
+    labels: dict[tuple[Label, ...], int] = {}
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for patent in patents:
+            cleaned = replace(clean_patent(patent), description=_NO_DESCRIPTION, translations=())
+            texts.append(cleaned)
+            fields = field_texts(cleaned, (*DWPI_FIELDS, *PUBLIC_FIELDS))
+            yield (
+                cleaned.filing_jurisdiction or cleaned.jurisdiction,
+                "\0".join(stratum(cleaned)),
+                labels.setdefault(cleaned.labels, len(labels)),
+                len(cleaned.labels),
+                text_key(cleaned.family_id, views.VIEWS["TAC"](cleaned)),
+                near_duplicate_key(cleaned) or None,
+                text_key(*fields) if any(fields) else None,
+                *(bool(views.SECTIONS[name](cleaned).strip()) for name in _SECTIONS),
+            )
+
+    table = publications(patents).table.hstack(frame_of(rows(), _KNOWN))
+    return Documents(table, texts, list(labels))
 
 
 def field_texts(patent: Patent, names: Sequence[str]) -> list[str]:
@@ -201,17 +168,18 @@ _METADATA = pa.schema(
 )
 
 
-def write_metadata(folder: Path, documents: Sequence[Document], split: Mapping[str, str]) -> None:
+def write_metadata(folder: Path, documents: Documents) -> None:
+    known = documents.table.select("number", "family", "jurisdiction", "labels", "split").iter_rows()
     rows = (
         {
-            "_id": document.number,
-            "family_id": document.family,
-            "jurisdiction": document.jurisdiction,
-            "ipc": document.patent.ipc,
-            "coarse": [label.coarse for label in document.labels],
-            "split": split[document.family],
+            "_id": number,
+            "family_id": family,
+            "jurisdiction": jurisdiction,
+            "ipc": patent.ipc,
+            "coarse": [label.coarse for label in documents.labels[labels]],
+            "split": split,
         }
-        for document in documents
+        for (number, family, jurisdiction, labels, split), patent in zip(known, documents.records(), strict=True)
     )
     write_rows(folder / "metadata.parquet", rows, _METADATA)
 
@@ -220,24 +188,23 @@ def write_retrieval(folder: Path, documents: Documents, qrels: Mapping[str, Mapp
     """Write corpus, queries, judgements and views."""
     names, absent = _available_views(documents)
     log.step("0.8 text views", len(documents), len(documents), f"left out: {', '.join(absent) or 'none'}")
-    known = Keyed(documents.publications.numbers, documents)
-    query_places = [known.index.row(number) for number in qrels]
+    numbers = documents.table["number"]
     for name in names:
-        have = documents.have(name)
-        if not have.all():
-            first = documents[int(np.argmin(have))].number
-            n_queries = int((~have[query_places]).sum())
-            note = f"{int((~have).sum())} documents without text, {n_queries} of them queries, first '{first}'"
-            log.step(f"0.8 view {name}", len(documents), int(have.sum()), note)
+        without = numbers.filter(~documents.have(name))
+        if len(without):
+            n_queries = sum(number in qrels for number in without)
+            note = f"{len(without)} documents without text, {n_queries} of them queries, first '{without[0]}'"
+            log.step(f"0.8 view {name}", len(documents), len(documents) - len(without), note)
 
-    corpus = Composed(known, lambda document: title_and_text(document.patent))
+    known = Keyed(column(numbers), documents.table["row"])
+    corpus = Composed(known, lambda row: title_and_text(documents.texts[row]))
     queries = Composed(
-        {number: known[number] for number in qrels}, lambda document: views.VIEWS["TAC"](document.patent)
+        {number: known[number] for number in qrels}, lambda row: views.VIEWS["TAC"](documents.texts[row])
     )
     write_beir(folder, corpus, queries, qrels)
     views_of = (
         {"_id": patent.publication_number, **{name: views.VIEWS[name](patent) for name in names}}
-        for patent in (document.patent for document in documents)
+        for patent in documents.records()
     )
     write_rows(folder / "views.parquet", views_of, _texts_schema(names))
     n_relevant = len({document for relevant in qrels.values() for document in relevant})
@@ -265,17 +232,15 @@ def _available_views(documents: Documents) -> tuple[list[str], list[str]]:
     return available, absent
 
 
-def write_labels(
-    folder: Path, sets: Sequence[LabelSet], documents: Documents, split: Mapping[str, str], log: BuildLog
-) -> None:
+def write_labels(folder: Path, sets: Sequence[LabelSet], documents: Documents, log: BuildLog) -> None:
     """Write fields, label sets and taxonomy, if there are labels."""
     rows_of: dict[str, list[dict[str, Any]]] = {}
-    labelled = documents.at(np.flatnonzero(documents.n_labels()))
+    labelled = documents.table.filter(pl.col("n_labels") > 0).select("number", "split", "labels")
     for label_set in sets:
         rows: list[dict[str, Any]] = [
-            {"_id": document.number, "split": split[document.family], "labels": labels}
-            for document in labelled
-            if (labels := label_set.labels(document.labels))
+            {"_id": number, "split": split, "labels": in_set}
+            for number, split, labels in labelled.iter_rows()
+            if (in_set := label_set.labels(documents.labels[labels]))
         ]
         note = _split_note(Counter(row["split"] for row in rows))
         log.step(f"0.8b labels {label_set.name}", len(documents), len(rows), note)
@@ -289,8 +254,8 @@ def write_labels(
     if names == PUBLIC_FIELDS:
         log.step("0.8b fields of DWPI", len(documents), 0, "no document has text of DWPI: no fields of DWPI")
     fields_of = (
-        {"_id": document.number, **dict(zip(names, field_texts(document.patent, names), strict=True))}
-        for document in documents
+        {"_id": patent.publication_number, **dict(zip(names, field_texts(patent, names), strict=True))}
+        for patent in documents.records()
     )
     write_rows(folder / "fields.parquet", fields_of, _texts_schema(names))
     for name, rows in rows_of.items():
@@ -407,100 +372,91 @@ def _write(
     patents: Sequence[Patent], citations: Sequence[Citation], folder: Path, params: Params, log: BuildLog
 ) -> int:
     """Write the tables (steps 0.1 to 0.8); return the number of documents."""
-    known = publications(patents)
-    n_families = len(np.unique(codes_of(known.families)))
-    log.step("0.1 id mapping", len(patents), len(known), f"{n_families} simple families")
+    publications_read = publications(patents).table
+    n_families = publications_read["family"].n_unique()
+    log.step("0.1 id mapping", len(patents), len(publications_read), f"{n_families} simple families")
 
-    columns = Columns(patents)
-    master = Documents(columns, by_age(known))
-    log.step("0.2-0.3 patent master", len(patents), len(master))
+    documents = read_documents(patents)
+    table = documents.table.sort("day", "number", nulls_last=True)
+    log.step("0.2-0.3 patent master", len(patents), len(table))
     if params.require:
-        filters = [
-            Filter(f"with {name}", lambda document, name=name: name in document.sections, field=name)  # type: ignore[misc]
-            for name in params.require
-        ]
-        master = master.at(Funnel(log, "documents", params.require, "0.3b ")(master, filters))
+        filters = [Filter(f"with {name}", pl.col(name), field=name) for name in params.require]
+        table = Funnel(log, "documents", params.require, "0.3b ").of_table(table, filters)
 
-    n_labels = master.n_labels()
-    log.step("0.4 label extraction", len(master), int(n_labels.sum()), f"{int((n_labels == 0).sum())} without label")
+    without = int((table["n_labels"] == 0).sum())
+    log.step("0.4 label extraction", len(table), int(table["n_labels"].sum()), f"{without} without label")
 
-    graph = family_graph(citations, known.family_of)
+    graph = family_graph(citations, publications_read)
     note = f"directed edges between families of the corpus; {graph.dropped}"
-    log.step("0.5 citation graph", len(citations), graph.n_edges, note)
+    log.step("0.5 citation graph", len(citations), len(graph.edges), note)
 
-    unique = columns.text_digests.distinct(master.rows)
-    documents = Documents(columns, unique[pc.sort_indices(known.numbers.take(pa.array(unique))).to_numpy()])
-    log.step("0.6 deduplication", len(master), len(documents), "identical text within a family")
+    n_master, n_families = len(table), table["family"].n_unique()
+    table = table.unique("text_key", keep="first", maintain_order=True).sort("number")
+    log.step("0.6 deduplication", n_master, len(table), "identical text within a family")
 
-    split = _split(documents, params)
-    log.step("0.7 split", len(np.unique(master.families)), len(split), "families, disjoint")
+    split = _split(table, params)
+    log.step("0.7 split", n_families, len(split), "families, disjoint")
+    table = table.join(split, on="family", how="left", maintain_order="left")
+    documents = replace(documents, table=table)
 
-    if leaks := leaking_near_duplicates(known, columns.twin_digests.equal(documents.rows), split):
+    if leaks := leaking_near_duplicates(table):
         note = (
             "whose title and abstract are in train under another family: their labels can be looked up (twins=merge,"
             " twins=drop)"
         )
-        log.step("0.7b twins over splits", len(documents), sum(leaks.values()), note)
+        log.step("0.7b twins over splits", len(documents), leaks, note)
 
-    citing = _citing(documents, graph)
-    sets = label_sets(
-        [document.labels for document in documents.at(np.flatnonzero(documents.n_labels()))], params.fine_documents, log
-    )
-    if not citing and not sets:
+    citing = _citing(table, graph)
+    labelled = table.filter(pl.col("n_labels") > 0)
+    sets = label_sets([documents.labels[place] for place in labelled["labels"]], params.fine_documents, log)
+    if citing.is_empty() and not sets:
         counts = f"{len(citations)} citations: {graph.dropped}"
         problem = f"no citation connects two families of the corpus ({counts}), and no document has a label"
         raise DataError(problem, remedy=f"{MATCH_THEM}; or add labels")
-    if citing:
-        write_retrieval(folder, documents, _qrels(citing, documents, graph, params, log), log)
+    if len(citing):
+        write_retrieval(folder, documents, _qrels(citing, table, graph, params, log), log)
     else:
-        log.step("0.8 qrels", graph.n_edges, 0, "no citation connects two families: no tables for retrieval")
-    write_metadata(folder, documents, split)
-    write_labels(folder, sets, documents, split, log)
+        log.step("0.8 qrels", len(graph.edges), 0, "no citation connects two families: no tables for retrieval")
+    write_metadata(folder, documents)
+    write_labels(folder, sets, documents, log)
     return len(documents)
 
 
-def _split(documents: Documents, params: Params) -> Mapping[str, str]:
-    """Assign families to splits; families with the same words are in one, so that splits share no text."""
-    families = coded_in_order(documents.columns.outlines.families)
-    family, groups = codes_of(families), Groups(len(families.dictionary))
-    for same in documents.columns.fields_digests.equal(documents.rows):
-        groups.connect(*family[same].tolist())
-    present = np.unique(family[documents.rows])
-    leader = groups.of_all()[present]
-    leaders = np.unique(leader).tolist()
-    random.Random(params.seed).shuffle(leaders)
-    first = round(len(leaders) * params.train)
-    second = first + round(len(leaders) * params.validation)
-    split = np.zeros(len(groups), np.int32)
-    split[leaders[first:]] = 1
-    split[leaders[second:]] = 2
-    names = pa.DictionaryArray.from_arrays(split[leader], column(SPLITS))
-    return TextMap(families.dictionary.take(pa.array(present)), names)
+def _split(documents: pl.DataFrame, params: Params) -> pl.DataFrame:
+    """Return the split of each family; families with the same words are in one, so that splits share no text."""
+    alike = documents.drop_nulls("fields_key").select(group="fields_key", member="family")
+    families = documents.select(pl.col("family").unique().sort())
+    families = families.join(first_of_connected(alike), left_on="family", right_on="member", how="left")
+    families = families.select("family", first=pl.coalesce("first", "family"))
+    groups = families["first"].unique().sort().to_list()
+    random.Random(params.seed).shuffle(groups)
+    validation = round(len(groups) * params.train)
+    test = validation + round(len(groups) * params.validation)
+    sizes = (validation, test - validation, len(groups) - test)
+    splits = [name for name, size in zip(SPLITS, sizes, strict=True) for _ in range(size)]
+    return families.join(pl.DataFrame({"first": groups, "split": splits}), on="first").drop("first")
 
 
-def _citing(documents: Documents, graph: FamilyGraph) -> Documents:
+def _citing(documents: pl.DataFrame, graph: FamilyGraph) -> pl.DataFrame:
     """Return the documents of families that cite another of the documents, grouped by family."""
-    n_families = len(documents.publications.families.dictionary)
-    present, cites = (np.zeros(n_families, bool) for _ in range(2))
-    present[documents.families] = True
-    cites[graph.citing[present[graph.cited]]] = True
-    _, first, family = np.unique(documents.families, return_index=True, return_inverse=True)
-    order = np.argsort(first[family], kind="stable")
-    return documents.at(order[cites[documents.families[order]]])
+    edges = graph.edges.join(documents, left_on="cited", right_on="family", how="semi")
+    citing = documents.join(edges, left_on="family", right_on="citing", how="semi", maintain_order="left")
+    return citing.sort(pl.col("number").first().over("family"), "number")
 
 
 def _qrels(
-    citing: Documents, documents: Documents, graph: FamilyGraph, params: Params, log: BuildLog
+    citing: pl.DataFrame, documents: pl.DataFrame, graph: FamilyGraph, params: Params, log: BuildLog
 ) -> dict[str, Mapping[str, int]]:
     """Draw the queries; return the relevant documents, one mapping for each family."""
-    chosen = set(sample_queries(citing.strata(), params.queries, params.seed, log))
-    members, family_code = RowsOf(documents.families), TextIndex(documents.publications.families.dictionary)
-    qrels: dict[str, Mapping[str, int]] = {}
-    of_family: dict[str, dict[str, int]] = {}
-    for document in citing:
-        if document.number in chosen:
-            if document.family not in of_family:
-                cited = map(family_code.row, sorted(graph.cites[document.family]))
-                of_family = {document.family: {documents[place].number: 1 for code in cited for place in members(code)}}
-            qrels[document.number] = of_family[document.family]
-    return qrels
+    strata = dict(citing.select("number", "stratum").iter_rows())
+    chosen = sample_queries(strata, params.queries, params.seed, log)
+    queries = citing.filter(pl.col("number").is_in(chosen))
+    relevant = (
+        graph.edges.join(queries, left_on="citing", right_on="family", how="semi")
+        .join(documents.select("number", cited="family"), on="cited")
+        .sort("citing", "cited", "number")
+        .group_by("citing")
+        .agg("number")
+    )
+    judged = {family: dict.fromkeys(numbers, 1) for family, numbers in relevant.iter_rows()}
+    return {number: judged[family] for number, family in queries.select("number", "family").iter_rows()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 
 from patent_mteb.errors import DataError
@@ -45,8 +46,8 @@ def development_evaluator(
             families[patent.publication_number] = patent.family_id
             if text := VIEWS[view](patent):
                 text_of.setdefault(patent.family_id, text)
-    with_text = {number: family for number, family in families.items() if family in text_of}
-    graph = family_graph(corpus.citations, with_text)
+    known = pl.DataFrame({"number": families.keys(), "family": families.values()})
+    graph = family_graph(corpus.citations, known.filter(pl.col("family").is_in(text_of.keys())))
     candidates = [family for family in text_of if corpus.split[family] == "validation" and graph.linked(family)]
     chosen = set(sorted(candidates, key=lambda family: (random_key(seed, "development", family), family))[:queries])
     relevant = {family: set(linked) for family in sorted(chosen) if (linked := graph.linked(family) - chosen)}

@@ -8,6 +8,7 @@ from collections import Counter
 
 import bm25s
 import numpy as np
+import polars as pl
 import pytest
 import torch
 
@@ -16,6 +17,10 @@ from patent_mteb.recipes.graph import family_graph
 from patent_mteb.training.pairs import Pair
 from patent_mteb.training.preparing import Lexical, mined
 from patent_mteb.training.recipes import Settings
+
+
+def publications(families):
+    return pl.DataFrame({"number": families.keys(), "family": families.values()})
 
 
 class Scores(Lexical):
@@ -53,7 +58,9 @@ def test_mined_are_the_nearest_that_are_no_prior_art(first, number):
         expected += [(pair.anchor_id, documents[n][0], documents[n][1]) for n in chosen]
     left_out = Counter()
     settings = Settings(hard_negatives=number, negatives_from=first)
-    rows = mined(iter(pairs), Scores(near), documents, family_graph(citations, families), settings, left_out)
+    rows = mined(
+        iter(pairs), Scores(near), documents, family_graph(citations, publications(families)), settings, left_out
+    )
     assert [(one.anchor_id, one.negative_id, one.negative_family) for one in rows] == expected
     assert +left_out == ({"pairs without a hard negative": fruitless} if fruitless else {})
 
@@ -64,7 +71,7 @@ def test_a_margin_excludes_what_is_nearer_than_the_positive():
     documents = [(f"US{place}A", f"F{place}", f"text {place}") for place in range(30)]
     pairs = [Pair("a", "b", f"US{n}A", f"US{n + 1}A", f"F{n}", f"F{n + 1}", "x") for n in range(20)]
     near = rng.permuted(np.tile(np.arange(1, 31, dtype=np.float32), (20, 1)), axis=1)
-    graph = family_graph([], {key: family for key, family, _ in documents})
+    graph = family_graph([], publications({key: family for key, family, _ in documents}))
     settings = Settings(hard_negatives=2, negatives_from=0, negatives_margin=0.2)
 
     def chosen(scores, reranker=None):

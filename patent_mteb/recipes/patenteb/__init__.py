@@ -319,7 +319,7 @@ def retrieval_rows(data: TableData, objective: str, split: str = "test") -> list
                 continue
             fallbacks += choice > 0
             names = {"q": query, "neg": negative, "pos": positive}
-            cites = data.name(positive) in data.graph.cites.get(data.name(query), ())
+            cites = (query, positive) in data.citing_pairs
             rows.append(
                 {column: data.name(row) for column, row in names.items()}
                 | {

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -22,10 +23,10 @@ from patent_mteb.patents import ipc
 from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.families import age
 from patent_mteb.patents.near_duplicates import Sketched
-from patent_mteb.patents.on_disk import keyed_on_disk
+from patent_mteb.patents.on_disk import keyed_on_disk, publications
 from patent_mteb.patents.records import Citation, Claim, Patent
 from patent_mteb.patents.scripts import split_words
-from patent_mteb.patents.text_columns import Few, Keyed, Members, Rows, TextMap, codes_of, values_of
+from patent_mteb.patents.text_columns import Few, Keyed, Members, Rows, values_of
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Fragments, Role, extract
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
@@ -222,6 +223,11 @@ class TableData:
         return domain_relation(self.ipc3[first], self.ipc3[second])
 
     @cached_property
+    def citing_pairs(self) -> set[tuple[int, int]]:
+        """The rows of both ends of the citations between retained families."""
+        return set(zip(self.citing.tolist(), self.cited.tolist(), strict=True))
+
+    @cached_property
     def class_sizes(self) -> Counter[str]:
         """The number of retained families of each dominant IPC3."""
         sizes = np.bincount(self.dominant.codes(), minlength=len(self.dominant.values))
@@ -361,6 +367,7 @@ def _splits(families: Keyed[Family], dominant: Few[str], params: Params) -> Rows
 
 def _filters(graph: FamilyGraph, params: Params) -> list[Filter[Family]]:
     """Return the filters of §3 in their order."""
+    n_citing = dict(graph.edges.group_by("cited").len().iter_rows())
     return [
         Filter(
             f"filed in {params.min_year} or later",
@@ -379,7 +386,7 @@ def _filters(graph: FamilyGraph, params: Params) -> list[Filter[Family]]:
         ),
         Filter(
             f"cited by {params.min_cited_by} families",
-            lambda family: len(graph.cited_by.get(family.id, ())) >= params.min_cited_by,
+            lambda family: n_citing.get(family.id, 0) >= params.min_cited_by,
             f"set min_cited_by=0, or {MATCH_THEM}",
         ),
     ]
@@ -416,8 +423,8 @@ def table_data(patents: Sequence[Patent], citations: Sequence[Citation], params:
     members = Members(known.families)
     rows_of = Keyed(members.texts, members)
     log.step("publications into families", len(patents), len(members))
-    graph = family_graph(citations, TextMap(known.column, known.families))
-    log.step("citations between families", len(citations), graph.n_edges, graph.dropped)
+    graph = family_graph(citations, publications(patents).table)
+    log.step("citations between families", len(citations), len(graph.edges), graph.dropped)
     funnel = Funnel(log, "families", params.require)
     usable = _families(rows_of, known, funnel, params)
     filtered = usable.at(funnel(usable.values(), _filters(graph, params)))
@@ -431,10 +438,14 @@ def table_data(patents: Sequence[Patent], citations: Sequence[Citation], params:
         soon.append(_ordinal(family.filed and min(_years_later(family.filed, params.early_years), params.cutoff)))
     groups = _groups(rows_of, known).values()
     days = np.fromiter((_ordinal(_published(group) or _filed(group)) for group in groups), np.int32)
-    day_of = np.zeros(len(known.families.dictionary), np.int32)  # by the numbers of the graph
-    day_of[codes_of(known.families)] = days[members.of_rows]
-    row_of = families.index.rows_of(known.families.dictionary)
-    citing, cited, day = row_of[graph.citing], row_of[graph.cited], day_of[graph.citing]
+    known_families = pl.DataFrame({"family": members.texts.to_pylist(), "day": days})
+    retained_rows = pl.DataFrame({"family": list(families)}).with_row_index("row")
+    known_families = known_families.join(retained_rows, on="family", how="left").with_columns(
+        pl.col("row").cast(pl.Int32).fill_null(-1)
+    )
+    ends = graph.edges.join(known_families.rename({"family": "citing"}), on="citing", maintain_order="left")
+    ends = ends.join(known_families.rename({"family": "cited"}), on="cited", suffix="_cited", maintain_order="left")
+    citing, cited, day = (ends[name].to_numpy() for name in ("row", "row_cited", "day"))
 
     def counts(last: Rows) -> Rows:
         """Count the citations of each retained family up to a day."""

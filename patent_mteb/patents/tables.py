@@ -1,0 +1,58 @@
+"""Tables of a collection, as frames of polars: one row for each publication or each citation.
+
+A recipe decides on these tables which publications qualify, who cites whom and which are drawn, by filters and joins.
+The texts stay on disk. A recipe reads each of them when it writes its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from patent_mteb.patents.records import Citation
+
+_ROWS_AT_ONCE = 10_000
+"""Rows that are Python objects at a time, as in :mod:`patent_mteb.patents.on_disk`."""
+
+
+def frame_of(rows: Iterable[Sequence[Any]], schema: Mapping[str, Any]) -> pl.DataFrame:
+    """Build a frame from rows as they come."""
+    stream = iter(rows)
+    blocks = iter(lambda: list(islice(stream, _ROWS_AT_ONCE)), [])
+    return pl.concat([pl.DataFrame(schema=schema), *(pl.DataFrame(some, schema, orient="row") for some in blocks)])
+
+
+def links_of(citations: Iterable[Citation]) -> pl.DataFrame:
+    """Return the two numbers of each citation, ``citing`` and ``cited``, in order."""
+    return frame_of(((one.citing, one.cited) for one in citations), {"citing": pl.String, "cited": pl.String})
+
+
+def first_of_connected(groups: pl.DataFrame) -> pl.DataFrame:
+    """Return each member of some groups with the alphabetically first that it is connected with, also through others.
+
+    Args:
+        groups: a row for each ``member`` of a ``group``; a member can be in several groups.
+
+    Returns:
+        The distinct members in order, and the ``first`` of each.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.patents.tables import first_of_connected
+        >>> first_of_connected(pl.DataFrame({"group": [1, 1, 2, 2], "member": ["b", "c", "c", "a"]})).rows()
+        [('a', 'a'), ('b', 'a'), ('c', 'a')]
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    codes = groups.select(pl.all().rank("dense") - 1)
+    size = [0 if groups.is_empty() else int(column.max()) + 1 for column in codes]  # type: ignore[arg-type]
+    ends = codes["group"].to_numpy(), codes["member"].to_numpy() + size[0]
+    links = coo_array((np.ones(len(groups), bool), ends), shape=(sum(size), sum(size)))
+    _, component = connected_components(links, directed=False)
+    members = groups.select(pl.col("member").unique().sort())
+    return members.with_columns(first=pl.col("member").min().over(pl.Series(component[size[0] :])))
