@@ -51,12 +51,13 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from patent_mteb.files import write_rows
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.text_columns import Few, Rows, values_of
+from patent_mteb.patents.text_columns import Rows, values_of
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Role, remove_fragment
 from patent_mteb.recipes.graph import are_mutual
@@ -122,14 +123,11 @@ def cluster_rows(
 def released(data: TableData, task: str, rows: Sequence[Row]) -> Sequence[Row]:
     """Draw the released share of the training rows of a table, at least one of each label, in their order."""
     share = min(1.0, data.params.max_train_rows / max(1, len(rows))) * data.params.released_train
-    labels = Few[str]()
-    for row in rows:
-        labels.append(row["label"])
     order = data.first(("\t".join((row["q"], row.get("t", ""))) for row in rows), f"train {task}")
+    labels = pl.DataFrame({"row": order, "label": pl.Series([row["label"] for row in rows], dtype=pl.String)[order]})
     kept: list[int] = []
-    for code in range(len(labels.values)):
-        same = order[labels.codes(order) == code]
-        kept += same[: max(1, round(share * len(same)))].tolist()
+    for same in labels.group_by("label").agg("row")["row"].to_list():
+        kept += same[: max(1, round(share * len(same)))]
     data.log.step(f"{task} train, released share", len(rows), len(kept))
     return [rows[number] for number in sorted(kept)]
 
@@ -141,9 +139,9 @@ def bloom_rows(data: TableData, split: str) -> list[Row]:
     labels = data.bloom[members]
     sizes = dict(zip(BLOOM, np.bincount(labels, minlength=len(BLOOM)).tolist(), strict=True))
     normal = members[labels == BLOOM.index("normal")]
-    first = data.first(data.names(normal), "bloom", max(sizes["early"], sizes["late"]))
+    first = data.first(map(data.names.__getitem__, normal), "bloom", max(sizes["early"], sizes["late"]))
     kept = np.sort(np.concatenate([members[labels != BLOOM.index("normal")], normal[first]]))
-    rows = [{"q": name, "label": BLOOM[label]} for name, label in zip(data.names(kept), data.bloom[kept], strict=True)]
+    rows = [{"q": data.names[row], "label": BLOOM[data.bloom[row]]} for row in kept]
     note = ", ".join(f"{label} {count}" for label, count in sorted(Counter(row["label"] for row in rows).items()))
     data.log.step(f"class_bloom {split}", len(members), len(rows), note)
     return rows
@@ -155,7 +153,7 @@ def old_new_rows(data: TableData, split: str) -> Sequence[Row]:
     mutual = are_mutual(citing, cited, len(data.families))
     rows: DiskList[Row] = DiskList()
     for pair in zip(values_of(citing[~mutual]), values_of(cited[~mutual]), strict=True):
-        one, other = map(data.name, pair)
+        one, other = map(data.names.__getitem__, pair)
         newer = random_key(data.params.seed, "direction", one, other) % 2 == 0
         query, target = (one, other) if newer else (other, one)
         rows.append({"label": "newer" if newer else "older", "q": query, "t": target})
@@ -226,15 +224,15 @@ def paraphrase_rows(data: TableData, task: str, role: Role, split: str = "test")
     pairs = zip(citing[having].tolist(), cited[having].tolist(), strict=True)
     links = [pair for pair in pairs if data.relation(*pair) == "IN"]
     most = round(data.params.max_paraphrase_rows * share)
-    order = data.first(("\t".join(map(data.name, link)) for link in links), f"{task} positives", most)
+    order = data.first(("\t".join(map(data.names.__getitem__, link)) for link in links), f"{task} positives", most)
     negatives = _unlike_pairs(data, members, round(len(order) * (1 - share) / share), f"{task} negatives")
     chosen = order[: round(len(negatives) * share / (1 - share))].tolist()
     labelled = [(*links[place], 1) for place in chosen] + [(*pair, 0) for pair in negatives]
     rows = [
         {
             "label": label,
-            "q": data.name(query),
-            "t": data.name(target),
+            "q": data.names[query],
+            "t": data.names[target],
             "text1": families[query].abstract.get(role),
             "text2": families[target].abstract.get(role),
         }
@@ -277,7 +275,7 @@ class _Negatives:
         def fits(row: int) -> bool:
             return row not in excluded and data.relation(query, row) in relations
 
-        names = data.name(query), data.name(positive)
+        names = data.names[query], data.names[positive]
         rng = random.Random(random_key(data.params.seed, "negative", *names, *sorted(relations)))
         for _ in range(_DRAWS):
             if fits(row := int(rng.choice(rng.choice(pools)))):
@@ -292,8 +290,10 @@ def _positives(data: TableData, query: int, relations: frozenset[Relation]) -> l
         for row in data.linked(query)
         if data.split[row] == data.split[query] and data.relation(query, row) in relations
     )
-    purpose = f"positives {data.name(query)}"
-    return sorted(linked[place] for place in data.first(map(data.name, linked), purpose, data.params.max_positives))
+    purpose = f"positives {data.names[query]}"
+    return sorted(
+        linked[place] for place in data.first(map(data.names.__getitem__, linked), purpose, data.params.max_positives)
+    )
 
 
 def retrieval_rows(data: TableData, objective: str, split: str = "test") -> list[Row]:
@@ -303,7 +303,7 @@ def retrieval_rows(data: TableData, objective: str, split: str = "test") -> list
     positives = {query: found for query, found in each if found}
     queries, chosen = list(positives), list[int]()
     rows_left = data.params.max_retrieval_rows
-    for place in data.first(map(data.name, queries), f"queries {objective}").tolist():
+    for place in data.first(map(data.names.__getitem__, queries), f"queries {objective}").tolist():
         if len(positives[queries[place]]) <= rows_left:
             chosen.append(queries[place])
             rows_left -= len(positives[queries[place]])
@@ -319,9 +319,9 @@ def retrieval_rows(data: TableData, objective: str, split: str = "test") -> list
                 continue
             fallbacks += choice > 0
             names = {"q": query, "neg": negative, "pos": positive}
-            cites = (query, positive) in data.citing_pairs
+            cites = positive in data.cites(query)
             rows.append(
-                {column: data.name(row) for column, row in names.items()}
+                {column: data.names[row] for column, row in names.items()}
                 | {
                     "pos_link_type": "CITES" if cites else "CITED_BY",
                     "neg_computed_domain": data.relation(query, negative),
@@ -367,7 +367,7 @@ SMALL = {
 def ipc3_rows(data: TableData, split: str) -> Sequence[Row]:
     """Return the families of a split with their dominant IPC3."""
     members = values_of(data.members(split))
-    return DiskList({"label": data.dominant[row], "q": data.name(row)} for row in members)
+    return DiskList({"label": data.dominant[row], "q": data.names[row]} for row in members)
 
 
 CLASSES: Mapping[str, Callable[[TableData, str], Sequence[Row]]] = {

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,23 +15,21 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from patent_mteb.patents import ipc
-from patent_mteb.patents.corpus import Composed
-from patent_mteb.patents.families import age
-from patent_mteb.patents.near_duplicates import Sketched
-from patent_mteb.patents.on_disk import keyed_on_disk, publications
+from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Claim, Patent
 from patent_mteb.patents.scripts import split_words
-from patent_mteb.patents.text_columns import Few, Keyed, Members, Rows, values_of
+from patent_mteb.patents.tables import frame_of
+from patent_mteb.patents.text_columns import Keyed, Rows, column
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Fragments, Role, extract
-from patent_mteb.recipes.graph import FamilyGraph, family_graph
+from patent_mteb.recipes.graph import family_graph
 from patent_mteb.recipes.parameters import Bounds, Count, Positive, Share
 from patent_mteb.recipes.sampling import random_key
-from patent_mteb.recipes.steps import FIELDS, MATCH_THEM, BuildLog, Filter, Funnel, Need, filters_of
+from patent_mteb.recipes.steps import FIELDS, MATCH_THEM, BuildLog, Filter, Funnel, Need, filters_of, within
 
 NEEDS = (
     Need("title", "every text; title2full", drops="families"),
@@ -155,8 +152,6 @@ class Family:
     dominant: str
     codes: str  # the sorted IPC codes, separated by blanks
     inventors: tuple[str, ...]
-    filed: dt.date | None
-    size: int  # number of publications
 
     def sections(self, without: Sequence[Role] = ()) -> tuple[str, str, str]:
         """Return title, abstract without the named roles, and first claim."""
@@ -171,67 +166,71 @@ class Family:
 class TableData:
     """The data that all tables share.
 
-    ``families`` are the retained families, in the order of their ids; the arrays have a row for each. ``filtered`` has
-    also those of the IPC3 classes that are too small. ``graph`` has the citations between all families.
+    ``families`` are the retained families, in the order of their ids; ``filtered`` has also those of the IPC3 classes
+    that are too small. A row is the place of a retained family.
 
     Attributes:
-        ipc3: the IPC3 codes.
-        dominant: the dominant IPC3.
-        split: number of the split in :data:`SPLITS`.
-        filed: filing day as an ordinal (:meth:`datetime.date.toordinal`), 0 if unknown.
+        table: a row for each retained family: ``family``, ``dominant`` IPC3, ``filed``, ``split`` (place in
+            :data:`SPLITS`), and its citations up to the cutoff (``n_known``) and in the early years (``n_early``), by
+            the publication day of the citing family.
+        ipc3: the IPC3 codes of each.
         citing: rows of the citing families of the citations between retained families.
         cited: rows of the cited families of these citations.
-        n_early: number of citations in the early years, by the publication day of the citing family.
-        n_known: number of citations up to the cutoff.
     """
 
     params: Params
     families: Keyed[Family]
     filtered: Keyed[Family]
-    graph: FamilyGraph
-    ipc3: Few[frozenset[str]]
-    dominant: Few[str]
-    split: Rows
-    filed: Rows
+    table: pl.DataFrame
+    ipc3: Sequence[frozenset[str]]
     citing: Rows
     cited: Rows
-    n_early: Rows
-    n_known: Rows
     log: BuildLog
+
+    @cached_property
+    def names(self) -> list[str]:
+        return self.table["family"].to_list()
+
+    @cached_property
+    def dominant(self) -> list[str]:
+        return self.table["dominant"].to_list()
+
+    @cached_property
+    def split(self) -> Rows:
+        return self.table["split"].to_numpy()
 
     def members(self, split: str) -> Rows:
         """The retained families of a split."""
         return np.flatnonzero(self.split == SPLITS.index(split)).astype(np.int32)
-
-    def names(self, rows: NDArray[np.integer[Any]]) -> Iterator[str]:
-        return values_of(self.families.column.take(pa.array(rows)))
-
-    def name(self, row: int) -> str:
-        return str(self.families.column[row])
 
     def first(self, items: Iterable[str], purpose: str, number: int | None = None) -> Rows:
         """Shuffle items by seed and purpose; return the places of the first ones, of equal keys in their order."""
         keys = np.fromiter((random_key(self.params.seed, purpose, item) for item in items), np.uint64)
         return np.argsort(keys, kind="stable")[:number].astype(np.int32)
 
+    @cached_property
+    def _citations(self) -> tuple[csr_array, csr_array]:
+        size, ones = len(self.families), np.ones(len(self.citing), bool)
+        ends = (self.citing, self.cited), (self.cited, self.citing)
+        cites, cited_by = (csr_array((ones, end), shape=(size, size)) for end in ends)
+        return cites, cited_by
+
+    def cites(self, row: int) -> set[int]:
+        """Return the rows of the retained families that the family cites."""
+        return _neighbours(self._citations[0], row)
+
     def linked(self, row: int) -> set[int]:
         """Return the rows of the retained families that cite the family or are cited by it."""
-        return {found for name in self.graph.linked(self.name(row)) if (found := self.families.row(name)) >= 0}
+        return self.cites(row) | _neighbours(self._citations[1], row)
 
     def relation(self, first: int, second: int) -> Relation:
         """Return the relation of the IPC3 codes of two retained families."""
         return domain_relation(self.ipc3[first], self.ipc3[second])
 
     @cached_property
-    def citing_pairs(self) -> set[tuple[int, int]]:
-        """The rows of both ends of the citations between retained families."""
-        return set(zip(self.citing.tolist(), self.cited.tolist(), strict=True))
-
-    @cached_property
     def class_sizes(self) -> Counter[str]:
         """The number of retained families of each dominant IPC3."""
-        sizes = np.bincount(self.dominant.codes(), minlength=len(self.dominant.values))
-        return Counter(dict(zip(self.dominant.values, sizes.tolist(), strict=True)))
+        return Counter(self.dominant)
 
     def class_of(self, family: str) -> Row:
         """Return the columns with the dominant IPC3 of a family and its frequency."""
@@ -242,24 +241,21 @@ class TableData:
     def bloom(self) -> Rows:
         """The place in :data:`BLOOM` of the label in its class of each family filed before the cutoff, -1 of others."""
         labels = np.full(len(self.families), -1, np.int32)
-        rows = np.flatnonzero((self.filed > 0) & (self.filed < self.params.cutoff.toordinal()))
-        codes = self.dominant.codes(rows)
-        for code in np.unique(codes):
-            members = rows[codes == code]
+        n_early, n_known = (self.table[name].to_numpy() for name in ("n_early", "n_known"))
+        known = self.table.with_row_index("row").filter(pl.col("filed") < self.params.cutoff)
+        for rows in known.group_by("dominant").agg("row")["row"]:
+            members = rows.to_numpy()
             rank = math.ceil(self.params.decile * len(members)) - 1
-            early, known = self.n_early[members], self.n_known[members]
-            by_early, by_known = np.sort(early), np.sort(known)
+            early, until_cutoff = n_early[members], n_known[members]
+            by_early, by_known = np.sort(early), np.sort(until_cutoff)
             is_early = early >= max(by_early[-1 - rank], 1)
-            is_late = (known >= max(by_known[-1 - rank], 1)) & (early <= by_early[rank])
+            is_late = (until_cutoff >= max(by_known[-1 - rank], 1)) & (early <= by_early[rank])
             labels[members] = np.where(is_early, 0, np.where(is_late, 1, 2))
         return labels
 
 
-def _years_later(day: dt.date, years: int) -> dt.date:
-    try:
-        return day.replace(year=day.year + years)
-    except ValueError:  # 29 February
-        return day.replace(year=day.year + years, day=28)
+def _neighbours(citations: csr_array, row: int) -> set[int]:
+    return set(citations.indices[citations.indptr[row] : citations.indptr[row + 1]].tolist())
 
 
 def _lower(text: str) -> str:
@@ -279,125 +275,136 @@ _HAS_TEXT: Mapping[str, Callable[[Patent], bool]] = {
     "claims": lambda patent: any(claim.number for claim in patent.claims),  # 0: a text that cannot be split
 }
 
-_HAS: Mapping[str, Callable[[Sequence[Patent]], bool]] = {
-    **{name: lambda members, has=has: any(map(has, members)) for name, has in _HAS_TEXT.items()},  # type: ignore[misc]
-    "filing_date": lambda members: _filed(members) is not None,
-    "ipc": lambda members: bool(_readable(code for patent in members for code in patent.ipc)),
+_HAS = {
+    **{name: pl.col(name) for name in _HAS_TEXT},
+    "filing_date": pl.col("filed").is_not_null(),
+    "ipc": pl.col("codes").list.len() > 0,
+}
+
+_PUBLICATION = {
+    "filed": pl.Date,
+    "codes": pl.List(pl.String),
+    "inventors": pl.List(pl.String),
+    **dict.fromkeys(_HAS_TEXT, pl.Boolean),
 }
 
 
-def _filed(members: Sequence[Patent]) -> dt.date | None:
-    return min((day for patent in members if (day := patent.application_date or patent.priority_date)), default=None)
+def _publications(patents: Sequence[Patent], log: BuildLog) -> pl.DataFrame:
+    """Return what families, filters and draws use of each publication."""
+    codes = set[str]()
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for patent in patents:
+            its_codes = _readable(patent.ipc)
+            codes.update(patent.ipc)
+            filed = patent.application_date or patent.priority_date
+            yield filed, its_codes, patent.inventors, *(has(patent) for has in _HAS_TEXT.values())
+
+    table = publications(patents).table.hstack(frame_of(rows(), _PUBLICATION))
+    log.step("IPC codes that can be read", len(codes), sum(bool(_readable([code])) for code in codes))
+    return table
 
 
-def _published(members: Sequence[Patent]) -> dt.date | None:
-    return min((patent.publication_date for patent in members if patent.publication_date), default=None)
+def _merged(publications_read: pl.DataFrame, require: Sequence[str]) -> pl.DataFrame:
+    """Return a row for each family: what its publications have together, in order of publication.
+
+    ``representative`` is the row of the latest of the publications with most texts and the required ones; null if none
+    has a text.
+    """
+    by_age = publications_read.sort("family", "day", "number", nulls_last=True)
+    n_texts = pl.sum_horizontal(*_HAS_TEXT)
+    required = [name for name in _HAS_TEXT if name in require]
+    complete = by_age.filter(n_texts > 0, *required).sort("family", n_texts, maintain_order=True)
+    representative = complete.group_by("family").agg(representative=pl.last("row"))
+    families = by_age.group_by("family", maintain_order=True).agg(
+        pl.any(*_HAS_TEXT),
+        pl.min("filed"),
+        pl.min("day").alias("published"),
+        pl.col("codes", "inventors").list.explode().drop_nulls().unique(maintain_order=True),
+        pl.len().alias("size"),
+    )
+    return families.join(representative, on="family", how="left", maintain_order="left")
 
 
-def _representative(members: Sequence[Patent], require: Sequence[str]) -> Patent | None:
-    """Return the latest of publications, in order, with most texts and the required ones; None if none has a text."""
-
-    def n_texts(patent: Patent) -> int:
-        return sum(has(patent) for has in _HAS_TEXT.values())
-
-    required = [has for name, has in _HAS_TEXT.items() if name in require]
-    complete = [patent for patent in members if all(has(patent) for has in required)]
-    best = max(reversed(complete), key=n_texts, default=None)
-    return best if best is not None and n_texts(best) else None
-
-
-def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str]) -> Family:
-    """Build a family from its publications, in order, one of which has the required texts."""
-    representative = _representative(members, require)
-    assert representative is not None
-    codes = _readable(code for patent in members for code in patent.ipc)
-    classes = Counter(ipc.at(code, "ipc3") for code in codes)
-    records = [known.record(patent.publication_number) for patent in members]
-    text = records[members.index(representative)]
+def _family(row: Mapping[str, Any], text: Patent) -> Family:
+    """Build a family from its row and the publication that has its texts."""
+    classes = Counter(ipc.at(code, "ipc3") for code in row["codes"])
     claims = (claim for claim in text.claims if claim.number)
     claim = min(claims, key=lambda claim: claim.number, default=Claim(1, "")).text
     fragments = extract(text.abstract)
     return Family(
-        id=members[0].family_id,
+        id=row["family"],
         title=_lower(text.title),
         abstract=replace(fragments, parts=tuple((role, _lower(words)) for role, words in fragments.parts)),
         claim=_lower(claim),
         ipc3=frozenset(classes),
         dominant=max(classes, key=lambda code: classes[code]),
-        codes=" ".join(sorted(codes)),
-        inventors=tuple(dict.fromkeys(name for record in records for name in record.inventors)),
-        filed=_filed(members),
-        size=len(members),
+        codes=" ".join(sorted(row["codes"])),
+        inventors=tuple(row["inventors"]),
     )
 
 
-def _groups(rows_of: Keyed[list[int]], known: Sketched) -> Mapping[str, list[Patent]]:
-    """Return the publications of each family as sketches, the earliest first."""
-    return Composed(rows_of, lambda rows: sorted((known.by_row[row] for row in rows), key=age))
-
-
-def _families(rows_of: Keyed[list[int]], known: Sketched, funnel: Funnel, params: Params) -> Keyed[Family]:
-    """Return the families that have all required fields."""
-    codes = {code for patent in known.values() for code in patent.ipc}
-    funnel.log.step("IPC codes that can be read", len(codes), len([code for code in codes if _readable([code])]))
+def _usable(
+    families: pl.DataFrame, patents: Sequence[Patent], params: Params, funnel: Funnel
+) -> tuple[pl.DataFrame, DiskList[Family]]:
+    """Return the families that have all required fields, as rows with their ``place`` in the list of their texts."""
     required = [name for name in _HAS_TEXT if name in params.require]
-    together = Filter[Sequence[Patent]](
+    together = Filter(
         f"with {', '.join(required) or 'a text'} in one publication",
-        lambda members: _representative(members, params.require) is not None,
+        pl.col("representative").is_not_null(),
         "give one publication of a family all of them",
     )
-    chosen = funnel(_groups(rows_of, known).values(), [*filters_of(NEEDS, params.require, _HAS), together])
-    usable = _groups(rows_of.at(chosen), known)
-    return keyed_on_disk((name, _family(members, known, params.require)) for name, members in usable.items())
+    usable = funnel.of_table(families, [*filters_of(NEEDS, params.require, _HAS), together])
+    texts = DiskList[Family]()
+
+    def rows() -> Iterator[tuple[str, int]]:
+        for row in usable.iter_rows(named=True):
+            family = _family(row, patents[row["representative"]])
+            texts.append(family)
+            yield family.dominant, len(split_words(family.text))
+
+    usable = usable.hstack(frame_of(rows(), {"dominant": pl.String, "n_words": pl.Int64}))
+    return usable.with_row_index("place"), texts
 
 
-def _splits(families: Keyed[Family], dominant: Few[str], params: Params) -> Rows:
+def _splits(families: pl.DataFrame, params: Params) -> pl.Series:
     """Assign families to splits, stratified by dominant IPC3; rounding favours train."""
-    keys = np.fromiter((random_key(params.seed, "split", name) for name in families), np.uint64)
+    keys = np.fromiter((random_key(params.seed, "split", name) for name in families["family"]), np.uint64)
     split = np.zeros(len(families), np.int32)
     order = np.argsort(keys, kind="stable")
-    codes = dominant.codes(order)
-    for code in np.unique(codes):
-        members = order[codes == code]
-        test, validation = (round(len(members) * share) for share in (params.split[2], params.split[1]))
-        split[members[test : test + validation]] = 1
-        split[members[:test]] = 2
-    return split
+    in_order = families.select("dominant").with_row_index("row")[order]
+    for (rows,) in in_order.group_by("dominant").agg("row").select("row").iter_rows():
+        test, validation = (round(len(rows) * share) for share in (params.split[2], params.split[1]))
+        split[rows[test : test + validation]] = 1
+        split[rows[:test]] = 2
+    return pl.Series("split", split)
 
 
-def _filters(graph: FamilyGraph, params: Params) -> list[Filter[Family]]:
+def _filters(params: Params) -> list[Filter]:
     """Return the filters of §3 in their order."""
-    n_citing = dict(graph.edges.group_by("cited").len().iter_rows())
+    year = pl.col("filed").dt.year()
     return [
-        Filter(
-            f"filed in {params.min_year} or later",
-            lambda family: family.filed is None or family.filed.year >= params.min_year,
-            "lower min_year",
-        ),
+        Filter(f"filed in {params.min_year} or later", within(year, params.min_year, None), "lower min_year"),
         Filter(
             f"of at most {params.max_family_size} publications",
-            lambda family: family.size <= params.max_family_size,
+            pl.col("size") <= params.max_family_size,
             "raise max_family_size",
         ),
-        Filter(
-            f"of at most {params.max_words} words",
-            lambda family: len(split_words(family.text)) <= params.max_words,
-            "raise max_words",
-        ),
+        Filter(f"of at most {params.max_words} words", pl.col("n_words") <= params.max_words, "raise max_words"),
         Filter(
             f"cited by {params.min_cited_by} families",
-            lambda family: n_citing.get(family.id, 0) >= params.min_cited_by,
+            pl.col("n_citing") >= params.min_cited_by,
             f"set min_cited_by=0, or {MATCH_THEM}",
         ),
     ]
 
 
-def _large_classes(families: Keyed[Family], least: int) -> Filter[Family]:
-    sizes = Counter(family.dominant for family in families.values())
+def _large_classes(families: pl.DataFrame, least: int) -> Filter:
+    largest = families["dominant"].value_counts()["count"].max() or 0
     return Filter(
         f"in an IPC3 class of at least {least} families",
-        lambda family: sizes[family.dominant] >= least,
-        f"lower min_class_families (the largest class has {max(sizes.values(), default=0)})",
+        pl.len().over("dominant") >= least,
+        f"lower min_class_families (the largest class has {largest})",
     )
 
 
@@ -419,58 +426,46 @@ def _log_split(data: TableData) -> None:
 
 def table_data(patents: Sequence[Patent], citations: Sequence[Citation], params: Params, log: BuildLog) -> TableData:
     """Return the families, graph and splits that all tables are made from."""
-    known = Sketched(patents)
-    members = Members(known.families)
-    rows_of = Keyed(members.texts, members)
-    log.step("publications into families", len(patents), len(members))
-    graph = family_graph(citations, publications(patents).table)
+    known = publications(patents).table
+    log.step("publications into families", len(patents), known["family"].n_unique())
+    graph = family_graph(citations, known)
     log.step("citations between families", len(citations), len(graph.edges), graph.dropped)
+    every = _merged(_publications(patents, log), params.require)
     funnel = Funnel(log, "families", params.require)
-    usable = _families(rows_of, known, funnel, params)
-    filtered = usable.at(funnel(usable.values(), _filters(graph, params)))
-    families = filtered.at(funnel(filtered.values(), [_large_classes(filtered, params.min_class_families)]))
+    usable, texts = _usable(every, patents, params, funnel)
+    n_citing = graph.edges.group_by("cited").agg(n_citing=pl.len())
+    usable = usable.join(n_citing, left_on="family", right_on="cited", how="left", maintain_order="left")
+    filtered = funnel.of_table(usable.with_columns(pl.col("n_citing").fill_null(0)), _filters(params))
+    retained = funnel.of_table(filtered, [_large_classes(filtered, params.min_class_families)])
 
-    ipc3, dominant, filed, soon = Few[frozenset[str]](), Few[str](), array("i"), array("i")
-    for family in families.values():
-        ipc3.append(family.ipc3)
-        dominant.append(family.dominant)
-        filed.append(_ordinal(family.filed))
-        soon.append(_ordinal(family.filed and min(_years_later(family.filed, params.early_years), params.cutoff)))
-    groups = _groups(rows_of, known).values()
-    days = np.fromiter((_ordinal(_published(group) or _filed(group)) for group in groups), np.int32)
-    known_families = pl.DataFrame({"family": members.texts.to_pylist(), "day": days})
-    retained_rows = pl.DataFrame({"family": list(families)}).with_row_index("row")
-    known_families = known_families.join(retained_rows, on="family", how="left").with_columns(
-        pl.col("row").cast(pl.Int32).fill_null(-1)
+    day = pl.coalesce("published", "filed")
+    years = f"{params.early_years}y"  # from 29 February to 28 February
+    early = pl.min_horizontal(pl.col("filed").dt.offset_by(years), params.cutoff)
+    early = pl.when(pl.col("filed").is_not_null()).then(early)
+    rows = retained.select("family", early=early, row=pl.int_range(pl.len(), dtype=pl.Int32))
+    edges = (
+        graph.edges.join(every.select(citing="family", day=day), on="citing", maintain_order="left")
+        .join(rows.select(citing="family", citing_row="row"), on="citing", how="left", maintain_order="left")
+        .join(rows.rename({"family": "cited"}), on="cited", maintain_order="left")
     )
-    ends = graph.edges.join(known_families.rename({"family": "citing"}), on="citing", maintain_order="left")
-    ends = ends.join(known_families.rename({"family": "cited"}), on="cited", suffix="_cited", maintain_order="left")
-    citing, cited, day = (ends[name].to_numpy() for name in ("row", "row_cited", "day"))
-
-    def counts(last: Rows) -> Rows:
-        """Count the citations of each retained family up to a day."""
-        counted = cited[(cited >= 0) & (day > 0) & (day <= last)]
-        return np.bincount(counted, minlength=len(families)).astype(np.int32)
-
-    retained = np.minimum(citing, cited) >= 0
+    counts = edges.group_by("row").agg(
+        n_early=(pl.col("day") <= pl.col("early")).sum(), n_known=(pl.col("day") <= params.cutoff).sum()
+    )
+    counts = rows.select("row").join(counts, on="row", how="left", maintain_order="left").fill_null(0)
+    table = retained.select("family", "dominant", "filed").hstack([_splits(retained, params), *counts.drop("row")])
+    between = edges.drop_nulls("citing_row")
+    every_text = Keyed(column(usable["family"]), texts)
+    families, filtered_families = (every_text.at(some["place"].to_numpy()) for some in (retained, filtered))
+    ipc3 = [family.ipc3 for family in families.values()]
     data = TableData(
         params,
         families,
-        filtered,
-        graph,
+        filtered_families,
+        table,
         ipc3,
-        dominant,
-        _splits(families, dominant, params),
-        np.array(filed, np.int32),
-        citing[retained],
-        cited[retained],
-        counts(np.array(soon, np.int32)[cited]),
-        counts(np.full(len(day), params.cutoff.toordinal(), np.int32)),
+        between["citing_row"].to_numpy(),
+        between["row"].to_numpy(),
         log,
     )
     _log_split(data)
     return data
-
-
-def _ordinal(day: dt.date | None) -> int:
-    return day.toordinal() if day else 0
