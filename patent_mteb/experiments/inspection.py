@@ -26,7 +26,7 @@ from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import with_families, with_joined_families
 from patent_mteb.patents.ipc import is_code
 from patent_mteb.patents.matching import STEPS, MatchReport, match_by_all
-from patent_mteb.patents.near_duplicates import citing_near_duplicates, near_duplicate_groups
+from patent_mteb.patents.near_duplicates import citing_near_duplicates, near_duplicates
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import cleaned_once
@@ -383,10 +383,9 @@ def _dates(patents: Sequence[Patent]) -> dict[str, tuple[str, str]]:
 
 
 def _twins(patents: Sequence[Patent], links: Sequence[Citation]) -> Twins:
-    groups = near_duplicate_groups(patents)
-    families = {patent.family_id for group in groups for patent in group}
-    citing, _ = citing_near_duplicates(groups, links, patents)
-    return Twins(len(groups), sum(map(len, groups)), len(families), citing)
+    alike = near_duplicates(patents)
+    citing, _ = citing_near_duplicates(alike, links, patents)
+    return Twins(alike["group"].n_unique(), len(alike), alike["family"].n_unique(), citing)
 
 
 def inspect(

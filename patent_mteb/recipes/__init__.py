@@ -30,8 +30,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from patent_mteb import memory
 from patent_mteb.errors import DataError
 from patent_mteb.files import replacing_folders, write_json
@@ -41,11 +39,10 @@ from patent_mteb.patents.matching import STEPS, MatchReport, match
 from patent_mteb.patents.near_duplicates import (
     NEAR_DUPLICATES,
     citing_near_duplicates,
-    near_duplicate_groups,
+    near_duplicates,
     with_near_duplicates,
 )
 from patent_mteb.patents.on_disk import publications
-from patent_mteb.patents.text_columns import codes_of
 from patent_mteb.recipes import dataset
 from patent_mteb.recipes.parameters import Setting, read_params, settings_of, written
 from patent_mteb.recipes.steps import FIELDS, BuildLog, Need, counts_note, deviations
@@ -278,8 +275,8 @@ def prepare(
             log.deviate(f"patent families are {note}")
     log.step(f"families: {common.families}", n_families, _n_families(collection), note)
 
-    twins = near_duplicate_groups(collection.patents)
-    n_alike = sum(map(len, twins))
+    twins = near_duplicates(collection.patents)
+    n_alike = len(twins)
     before = len(collection.patents)
     collection = with_near_duplicates(collection, common.twins, twins)
     treatment = NEAR_DUPLICATES[common.twins]
@@ -294,7 +291,7 @@ def prepare(
     log.step(f"citations matched by {common.match}", report.citations, report.links, found)
     if (common.match != "number" and report.through_kind) or (common.match == "family" and report.through_family):
         log.deviate(f"citations find {STEPS[common.match]}: {report.links} links of {report.citations} citations")
-    if twins and common.twins == "keep":
+    if n_alike and common.twins == "keep":
         alike, queries = citing_near_duplicates(twins, citations, collection.patents)
         if alike and alike >= MANY * queries:
             note = (
@@ -306,4 +303,4 @@ def prepare(
 
 
 def _n_families(collection: Collection) -> int:
-    return len(np.unique(codes_of(publications(collection.patents).families)))
+    return publications(collection.patents).table["family"].n_unique()

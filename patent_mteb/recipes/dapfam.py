@@ -237,7 +237,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     families = families.hstack(frame_of((_outline(members(rows)) for rows in families["rows"]), _OUTLINE))
     log.step("silver: families", len(patents), len(families))
     funnel = Funnel(log, "families", params.require, "silver: ")
-    complete = funnel.of_table(families, filters_of(NEEDS, params.require, _HAS)).with_row_index("place")
+    complete = funnel(families, filters_of(NEEDS, params.require, _HAS)).with_row_index("place")
 
     graph = family_graph(citations, publications_read)
     note = f"pairs of families, either direction; {graph.dropped}"
@@ -248,7 +248,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     complete = complete.join(n_linked, on="family", how="left", maintain_order="left").with_columns(
         pl.col("n_linked").fill_null(0), has_target=pl.col("family").is_in(linked["family"].implode())
     )
-    candidates = funnel.of_table(complete, _query_filters(complete, params))
+    candidates = funnel(complete, _query_filters(complete, params))
     draw = random.Random(params.seed)
     queries = _queries(candidates, params, draw, log)
     relations = _relations(queries, complete, linked, params, draw)
@@ -281,7 +281,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 
 def _query_filters(complete: pl.DataFrame, params: Params) -> list[Filter]:
     """Return the filters of query families (§3.3, §4.2)."""
-    most = complete["n_linked"].max() or 0
+    most = max(complete["n_linked"], default=0)
     lower = f"lower min_citations (the most that a family has is {most})"
     claimed, since = pl.col("earliest_claim"), params.earliest_claim
     return [

@@ -9,10 +9,10 @@ directly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress, islice
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,42 +21,12 @@ from numpy.typing import NDArray
 
 from patent_mteb.patents.records import Citation
 from patent_mteb.patents.tables import links_of
-from patent_mteb.patents.text_columns import Keyed, Rows, TextIndex, column
+from patent_mteb.patents.text_columns import Rows, TextIndex, column
 
 _NONE: frozenset[str] = frozenset()
 _Array = NDArray[np.integer[Any]]
 _Value = TypeVar("_Value")
 _AT_ONCE = 10_000
-
-
-class SparseRows(Mapping[str, _Value]):
-    """The links of each key in compressed sparse rows; a value is made of the others of a key on access."""
-
-    def __init__(self, keys: Keyed[Any], ones: _Array, others: _Array, value: Callable[[list[Any]], _Value]) -> None:
-        self._keys, self._value = keys, value
-        self._others = others[np.argsort(ones, kind="stable")].astype(np.int32)
-        self._ends = np.concatenate([[0], np.cumsum(np.bincount(ones, minlength=len(keys)))])
-
-    def others(self, row: int) -> Rows:
-        """Return the others of a row of the keys."""
-        found: Rows = self._others[self._ends[row] : self._ends[row + 1]]
-        return found
-
-    def __getitem__(self, key: str) -> _Value:
-        others = self.others(self._keys.row_of(key)).tolist()
-        if not others:
-            raise KeyError(key)
-        return self._value(others)
-
-    def __contains__(self, key: object) -> bool:
-        row = self._keys.row(key) if isinstance(key, str) else -1
-        return row >= 0 and len(self.others(row)) > 0
-
-    def __iter__(self) -> Iterator[str]:
-        return compress(self._keys, np.diff(self._ends) > 0)
-
-    def __len__(self) -> int:
-        return int(np.count_nonzero(np.diff(self._ends)))
 
 
 @dataclass(frozen=True)
@@ -107,20 +77,6 @@ def ends_of(citations: Iterable[Citation], publications: TextIndex) -> Iterator[
     while some := list(islice(stream, _AT_ONCE)):
         citing, cited = column(one.citing for one in some), column(one.cited for one in some)
         yield some, publications.rows_of(citing), publications.rows_of(cited)
-
-
-def each_with_ends(citations: Iterable[Citation], publications: TextIndex) -> Iterator[tuple[Citation, int, int]]:
-    """Yield citations with the rows of the citing and the cited publication, -1 for unknown ones."""
-    for some, citing, cited in ends_of(citations, publications):
-        yield from zip(some, citing.tolist(), cited.tolist(), strict=True)
-
-
-def are_mutual(citing: Rows, cited: Rows, size: int) -> NDArray[np.bool_]:
-    """Whether each of some sorted edges between numbers below ``size`` also exists in the opposite direction."""
-    edges, opposite = (one.astype(np.int64) * size + other for one, other in ((citing, cited), (cited, citing)))
-    places = np.minimum(edges.searchsorted(opposite), max(len(edges) - 1, 0))
-    found: NDArray[np.bool_] = edges[places] == opposite
-    return found
 
 
 def family_graph(citations: Iterable[Citation], publications: pl.DataFrame) -> FamilyGraph:

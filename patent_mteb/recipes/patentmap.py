@@ -437,7 +437,7 @@ def _queries(known: pl.DataFrame, links: pl.DataFrame, params: Params, log: Buil
         *_bounds("query", params.query_offices, params.query_first_year, params.query_last_year, dated=dated),
         Filter(citing, pl.col("number").is_in(links["citing"].unique().implode()), remedy),
     ]
-    qualified = Funnel(log, "publications", params.require, "queries: ").of_table(known, filters)
+    qualified = Funnel(log, "publications", params.require, "queries: ")(known, filters)
     # the second-level citations of each, as places among the publications
     direct = (
         qualified.select(citing="number").with_row_index("owner").join(links.select("citing", "cited"), on="citing")
@@ -520,7 +520,7 @@ def _classification(
         *_bounds("ipc", params.ipc_offices, params.ipc_first_year, params.ipc_last_year, dated=dated),
     ]
     funnel = Funnel(log, "publications", [field for field in params.require if field != "ipc"], "IPC classification: ")
-    usable = funnel.of_table(known.table, filters)
+    usable = funnel(known.table, filters)
     draw = random.Random(params.seed)
     of_years = usable.group_by(pl.col("year").fill_null(0)).agg("place").sort("year")
     places = [

@@ -240,9 +240,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     documents = documents.join(relevant, on="family", how="left", maintain_order="left").with_columns(
         pl.col("n_relevant").fill_null(0), pl.col("is_xy").fill_null(False)
     )
-    candidates = Funnel(log, "families", params.require, "queries: ").of_table(
-        documents, _query_filters(documents, params)
-    )
+    candidates = Funnel(log, "families", params.require, "queries: ")(documents, _query_filters(documents, params))
     queries = _draw(candidates, params)
     distinct = [queries[name].n_unique() for name in ("year", "section", "jurisdiction")]
     note = "{} years, {} sections, {} jurisdictions".format(*distinct)
@@ -348,7 +346,7 @@ def _query_filters(documents: pl.DataFrame, params: Params) -> list[Filter]:
     has = {name.lower(): pl.col(name) for name in _SECTIONS}
     has |= {"publication_date": pl.col("year").is_not_null(), "ipc": pl.col("section") != ""}
     graded = "category" in params.require
-    most = documents["n_relevant"].max()
+    most = max(documents["n_relevant"], default=0)
     remedy = f"set min_relevant={most}, the most that a family has" if most else CATEGORIES if graded else MATCH_THEM
     return [
         *filters_of(NEEDS, params.require, has),

@@ -9,20 +9,16 @@ waives the others, except those without which the benchmark has no meaning (``fi
 from __future__ import annotations
 
 import logging
-from array import array
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-import numpy as np
 import polars as pl
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.records import ExpertSummary, MachineSummaries, Patent
-from patent_mteb.patents.text_columns import Rows
 from patent_mteb.recipes.parameters import settings_of, written
 
 logger = logging.getLogger(__name__)
@@ -75,8 +71,6 @@ def counts_note(counts: Mapping[str, int]) -> str:
     """Return the counts above zero as a note: ``2 within a family; 1 without a date``."""
     return "; ".join(f"{number} {what}" for what, number in counts.items() if number)
 
-
-_Item = TypeVar("_Item")
 
 FIELDS: Mapping[str, Callable[[Patent], bool]] = {
     "title": lambda patent: bool(patent.title.strip()),
@@ -144,18 +138,16 @@ def deviations(params: Any, needs: Sequence[Need]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Filter(Generic[_Item]):
-    """A condition, with a remedy if nothing passes and the field that it requires."""
+class Filter:
+    """A condition on the rows of a table, with a remedy if nothing passes and the field that it requires."""
 
     name: str
-    keeps: Callable[[_Item], bool]
+    keeps: pl.Expr
     remedy: str = ""
     field: str = ""
 
 
-def filters_of(
-    needs: Sequence[Need], require: Sequence[str], has: Mapping[str, Callable[[_Item], bool]]
-) -> list[Filter[_Item]]:
+def filters_of(needs: Sequence[Need], require: Sequence[str], has: Mapping[str, pl.Expr]) -> list[Filter]:
     """Return a filter for each required need that drops something."""
     active = [need for need in needs if need.drops and need.field in has and (need.fixed or need.field in require)]
     return [Filter(f"with {need.field}", has[need.field], field=need.field) for need in active]
@@ -168,32 +160,8 @@ class Funnel:
         self.log, self.what, self.require, self.prefix = log, what, require, prefix
         self.trail: list[str] = []
 
-    def __call__(self, items: Collection[_Item], filters: Sequence[Filter[_Item]]) -> Rows:
-        """Return the places of the items that pass all filters."""
-        if not items:
-            raise DataError(f"{self.log.benchmark}: there are no {self.what}", remedy="give records of patents")
-        passing, failing = array("i"), Counter[int]()
-        for place, item in enumerate(items):
-            first = next((number for number, one in enumerate(filters) if not one.keeps(item)), None)
-            if first is None:
-                passing.append(place)
-            else:
-                failing[first] += 1
-        left = len(items)
-        for number, one in enumerate(filters):
-            before, left = left, left - failing[number]
-            self.log.step(self.prefix + one.name, before, left)
-            self.trail.append(f"{one.name}: {before} -> {left}")
-            if not left:
-                problem, remedy = f"0 of {before} {self.what} left are {one.name}", one.remedy
-                if one.field:
-                    problem, remedy = self._without_field(items, filters)
-                order = "; ".join(self.trail)
-                raise DataError(f"{self.log.benchmark}: {problem} (in order: {order})", remedy=remedy)
-        return np.array(passing, np.int32)
-
-    def of_table(self, rows: pl.DataFrame, filters: Sequence[Filter[Any]]) -> pl.DataFrame:
-        """Return the rows that pass all filters, whose conditions are expressions."""
+    def __call__(self, rows: pl.DataFrame, filters: Sequence[Filter]) -> pl.DataFrame:
+        """Return the rows that pass all filters."""
         if rows.is_empty():
             raise DataError(f"{self.log.benchmark}: there are no {self.what}", remedy="give records of patents")
         left = rows
@@ -204,21 +172,20 @@ class Funnel:
             if left.is_empty():
                 problem, remedy = f"0 of {before} {self.what} left are {one.name}", one.remedy
                 if one.field:
-                    have = {other.field: int(rows.select(other.keeps).sum().item()) for other in filters if other.field}
-                    problem, remedy = self._lacking(have, len(rows))
+                    problem, remedy = self._without_field(rows, filters)
                 order = "; ".join(self.trail)
                 raise DataError(f"{self.log.benchmark}: {problem} (in order: {order})", remedy=remedy)
         return left
 
-    def _without_field(self, items: Collection[_Item], filters: Sequence[Filter[_Item]]) -> tuple[str, str]:
+    def _without_field(self, rows: pl.DataFrame, filters: Sequence[Filter]) -> tuple[str, str]:
         """Return problem and remedy where the required fields leave nothing."""
-        return self._lacking({one.field: sum(map(one.keeps, items)) for one in filters if one.field}, len(items))
-
-    def _lacking(self, have: Mapping[str, int], n_items: int) -> tuple[str, str]:
+        have: dict[str, int] = rows.select(one.keeps.sum().alias(one.field) for one in filters if one.field).row(
+            0, named=True
+        )
         fewest = min(have.values())
         lacking = [field for field, number in have.items() if number == fewest]
         counts = ", ".join(f"{number} have {field}" for field, number in have.items())
-        problem = f"0 of {n_items} {self.what} have all that is required: {counts}"
+        problem = f"0 of {len(rows)} {self.what} have all that is required: {counts}"
         remedy = f"add {' and '.join(lacking)}"
         if set(lacking) <= set(self.require):
             rest = ",".join(field for field in self.require if field not in lacking)

@@ -196,7 +196,7 @@ def write_retrieval(folder: Path, documents: Documents, qrels: Mapping[str, Mapp
             note = f"{len(without)} documents without text, {n_queries} of them queries, first '{without[0]}'"
             log.step(f"0.8 view {name}", len(documents), len(documents) - len(without), note)
 
-    known = Keyed(column(numbers), documents.table["row"])
+    known = Keyed[int](column(numbers), documents.table["row"].to_list())
     corpus = Composed(known, lambda row: title_and_text(documents.texts[row]))
     queries = Composed(
         {number: known[number] for number in qrels}, lambda row: views.VIEWS["TAC"](documents.texts[row])
@@ -381,7 +381,7 @@ def _write(
     log.step("0.2-0.3 patent master", len(patents), len(table))
     if params.require:
         filters = [Filter(f"with {name}", pl.col(name), field=name) for name in params.require]
-        table = Funnel(log, "documents", params.require, "0.3b ").of_table(table, filters)
+        table = Funnel(log, "documents", params.require, "0.3b ")(table, filters)
 
     without = int((table["n_labels"] == 0).sum())
     log.step("0.4 label extraction", len(table), int(table["n_labels"].sum()), f"{without} without label")

@@ -14,17 +14,19 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from patent_mteb.data.loading import sample_root
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_parquet
 from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.collection import Collection, read_collection
-from patent_mteb.patents.families import by_age
-from patent_mteb.patents.near_duplicates import near_duplicate_groups
+from patent_mteb.patents.near_duplicates import near_duplicates
 from patent_mteb.patents.on_disk import by_number, only, publications, stored
 from patent_mteb.patents.records import Citation, Claim, Label, Patent
+from patent_mteb.patents.tables import first_of_connected
 from patent_mteb.patents.text import clean_patent, text_key
-from patent_mteb.patents.text_columns import Digests, Keyed, first_of_connected
+from patent_mteb.patents.text_columns import Keyed
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes import wipo_at
 from patent_mteb.recipes.beir import BeirFolder, read_beir, view_rows
@@ -108,8 +110,9 @@ def of_records(collection: Collection, name: str, shares: tuple[float, float] = 
 
 def split_families(patents: Sequence[Patent], shares: tuple[float, float]) -> dict[str, str]:
     """Split families by a hash of their ids. Families with equal title and abstract stay together."""
-    first = first_of_connected([patent.family_id for patent in group] for group in near_duplicate_groups(patents))
-    leader = {patent.family_id: first.get(patent.family_id, patent.family_id) for patent in publications(patents)}
+    alike = near_duplicates(patents).select("group", member="family")
+    leader = {family: family for family in publications(patents).table["family"].unique(maintain_order=True)}
+    leader |= first_of_connected(alike).iter_rows()
     order = sorted(set(leader.values()), key=lambda family: (random_key(42, "split", family), family))
     validation, test = round(len(order) * shares[0]), round(len(order) * (shares[0] + shares[1]))
     split = {family: SPLITS[(number >= validation) + (number >= test)] for number, family in enumerate(order)}
@@ -117,9 +120,10 @@ def split_families(patents: Sequence[Patent], shares: tuple[float, float]) -> di
 
 
 def _without_duplicates(patents: Sequence[Patent]) -> tuple[Sequence[Patent], dict[str, int]]:
-    known = publications(patents)
-    texts = Digests(text_key(patent.family_id, VIEWS["TAC"](patent)) for patent in patents)
-    kept = {known[row].publication_number for row in texts.distinct(by_age(known))}
+    known = publications(patents).table
+    keys = pl.Series([text_key(patent.family_id, VIEWS["TAC"](patent)) for patent in patents], dtype=pl.Binary)
+    by_age = known.with_columns(key=keys).sort("day", "number", nulls_last=True)
+    kept = set(by_age.unique("key", keep="first", maintain_order=True)["number"])
     distinct = only(patents, lambda one: one.publication_number in kept)
     return by_number(distinct), {"publications whose text another of their family has": len(patents) - len(distinct)}
 

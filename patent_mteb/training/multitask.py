@@ -101,7 +101,7 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
     others, absent = present(corpus)  # the first is the test split of the corpus
     own = MeasuredSet(
         "the test split of PatenTEB's tables",
-        lambda: (_item(world, name) for name in world.names(world.members("test"))),
+        lambda: (_item(world, world.names[row]) for row in world.members("test")),
     )
     leaks = check_pairs(
         paths,

@@ -10,7 +10,7 @@ from patent_mteb.experiments.inspection import count_categories
 from patent_mteb.patents.categories import degree, is_category, phase_and_origin, split_category, strongest
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.matching import match
-from patent_mteb.patents.near_duplicates import Sketched
+from patent_mteb.patents.on_disk import publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes import patentmap
 from patent_mteb.recipes.open_citations import Headers, Rules, days_as_prior_art, usable_citations
@@ -89,11 +89,11 @@ def test_the_open_benchmarks_judge_it_so(category):
 @pytest.mark.parametrize("category", TABLE)
 def test_patentmap_writes_the_strongest_of_a_pair(category, other):
     """Both orders of two citations of one pair."""
-    known = Sketched([OLD, NEW])
+    known = publications([OLD, NEW]).table
     wanted = max((TABLE[category], TABLE[other]), key=lambda row: row[1] or 0)[0]
     for pair in ([category, other], [other, category]):
-        found = patentmap._cited(list(map(cited, pair)), known, True, BuildLog("PatentMap"))
-        assert found == {"US2A1": {"US1A1": wanted}}
+        found = patentmap._links(list(map(cited, pair)), known, True, BuildLog("PatentMap"))
+        assert found.select("citing", "cited", "type").rows() == ([("US2A1", "US1A1", wanted)] if wanted else [])
 
 
 @pytest.mark.parametrize("other", ["X", "A", "P", ""])
@@ -116,8 +116,9 @@ def test_unknown_categories_are_ignored_everywhere_and_counted(category):
     found, counts = judged([cited(category), cited("Y", "US3A1")], [OLD, NEW, NEXT])
     assert [one.category for one in found] == ["Y"]
     assert counts == {"citations with a category that no search report uses": 1}
-    known = Sketched([OLD, NEW, NEXT])
-    assert patentmap._cited([cited(category), cited("Y", "US3A1")], known, True, log) == {"US2A1": {"US3A1": "Y"}}
+    known = publications([OLD, NEW, NEXT]).table
+    links = patentmap._links([cited(category), cited("Y", "US3A1")], known, True, log)
+    assert links.select("citing", "cited", "type").rows() == [("US2A1", "US3A1", "Y")]
     assert "1 with a category that no search report uses" in log.steps[0].note
     kept, _ = match([cited(category), cited("A")], Collection([OLD, NEW], []))
     assert [one.category for one in kept] == ["A"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 from needs_table import PAGE, with_table
 from small_patents import part_of_the_sample
@@ -76,17 +77,15 @@ def test_a_field_that_no_record_has_is_named(recipe, need, some, tmp_path):
 
 def test_filters_are_counted_one_after_the_other_and_the_last_is_explained():
     log = BuildLog("mine")
-    items = range(60)
-    even, third = (
-        Filter(f"divisible by {by}", lambda number, by=by: number % by == 0, f"add some {by}") for by in (2, 3)
-    )
+    items, number = pl.DataFrame({"number": range(60)}), pl.col("number")
+    even, third = (Filter(f"divisible by {by}", number % by == 0, f"add some {by}") for by in (2, 3))
     funnel = Funnel(log, "numbers", prefix="one: ")
     left = funnel(items, [even, third])
-    assert left.tolist() == list(range(0, 60, 6))
+    assert left["number"].to_list() == list(range(0, 60, 6))
     steps = [(step.name, step.rows_in, step.rows_out) for step in log.steps]
     assert steps == [("one: divisible by 2", 60, 30), ("one: divisible by 3", 30, 10)]
     with pytest.raises(DataError) as caught:
-        funnel(left.tolist(), [Filter("above 60", lambda number: number > 60, "add greater ones")])
+        funnel(left, [Filter("above 60", number > 60, "add greater ones")])
     assert (
         caught.value.problem
         == "mine: 0 of 10 numbers left are above 60 (in order: divisible by 2: 60 -> 30; divisible by 3: 30 -> 10;"
@@ -94,16 +93,15 @@ def test_filters_are_counted_one_after_the_other_and_the_last_is_explained():
     )
     assert caught.value.remedy == "add greater ones"
     with pytest.raises(DataError, match="mine: there are no numbers"):
-        funnel([], [even])
+        funnel(items.clear(), [even])
 
 
 def test_missing_fields_are_all_named_with_the_rest_to_require():
-    has = [
-        Filter(f"with {name}", lambda item, name=name: name in item, field=name)
-        for name in ("title", "claims", "date", "ipc")
-    ]
+    names = ("title", "claims", "date", "ipc")
+    has = [Filter(f"with {name}", pl.col(name), field=name) for name in names]
+    rows = pl.DataFrame([(True, False, False, True), (True, False, False, False)], names, orient="row")
     with pytest.raises(DataError) as caught:
-        Funnel(BuildLog("mine"), "families", ("title", "claims", "date"))([{"title", "ipc"}, {"title"}], has)
+        Funnel(BuildLog("mine"), "families", ("title", "claims", "date"))(rows, has)
     assert (
         "0 of 2 families have all that is required: 2 have title, 0 have claims, 0 have date, 1 have ipc"
         in caught.value.problem

@@ -53,6 +53,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from patent_mteb.files import write_rows
 from patent_mteb.patents.on_disk import DiskList
@@ -60,7 +61,6 @@ from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text_columns import Rows, values_of
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Role, remove_fragment
-from patent_mteb.recipes.graph import are_mutual
 from patent_mteb.recipes.patenteb.families import (
     BLOOM,
     CLASS,
@@ -150,7 +150,7 @@ def bloom_rows(data: TableData, split: str) -> list[Row]:
 def old_new_rows(data: TableData, split: str) -> Sequence[Row]:
     """Return a row for each citation within a split, in a random direction."""
     citing, cited = _links(data, split)
-    mutual = are_mutual(citing, cited, len(data.families))
+    mutual = _are_mutual(citing, cited)
     rows: DiskList[Row] = DiskList()
     for pair in zip(values_of(citing[~mutual]), values_of(cited[~mutual]), strict=True):
         one, other = map(data.names.__getitem__, pair)
@@ -167,6 +167,12 @@ def _links(data: TableData, split: str) -> tuple[Rows, Rows]:
     citing, cited = data.citing[within], data.cited[within]
     order = np.lexsort((cited, citing))
     return citing[order], cited[order]
+
+
+def _are_mutual(citing: Rows, cited: Rows) -> NDArray[np.bool_]:
+    """Whether each citation also exists in the opposite direction."""
+    citing, cited = citing.astype(np.int64), cited.astype(np.int64)
+    return np.isin(citing << 32 | cited, cited << 32 | citing)
 
 
 _DRAWS = 64  # random draws for each wanted pair
@@ -219,7 +225,7 @@ def paraphrase_rows(data: TableData, task: str, role: Role, split: str = "test")
     share, families = data.params.positive_share, data.families.by_row
     members = [row for row in values_of(data.members(split)) if families[row].abstract.get(role)]
     citing, cited = _links(data, split)
-    counted = (citing < cited) | ~are_mutual(citing, cited, len(data.families))  # of two that are mutual one counts
+    counted = (citing < cited) | ~_are_mutual(citing, cited)  # of two that are mutual one counts
     having = np.isin(citing, members) & np.isin(cited, members) & counted
     pairs = zip(citing[having].tolist(), cited[having].tolist(), strict=True)
     links = [pair for pair in pairs if data.relation(*pair) == "IN"]

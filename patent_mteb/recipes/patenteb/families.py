@@ -354,7 +354,7 @@ def _usable(
         pl.col("representative").is_not_null(),
         "give one publication of a family all of them",
     )
-    usable = funnel.of_table(families, [*filters_of(NEEDS, params.require, _HAS), together])
+    usable = funnel(families, [*filters_of(NEEDS, params.require, _HAS), together])
     texts = DiskList[Family]()
 
     def rows() -> Iterator[tuple[str, int]]:
@@ -400,7 +400,7 @@ def _filters(params: Params) -> list[Filter]:
 
 
 def _large_classes(families: pl.DataFrame, least: int) -> Filter:
-    largest = families["dominant"].value_counts()["count"].max() or 0
+    largest = max(Counter(families["dominant"]).values(), default=0)
     return Filter(
         f"in an IPC3 class of at least {least} families",
         pl.len().over("dominant") >= least,
@@ -435,8 +435,8 @@ def table_data(patents: Sequence[Patent], citations: Sequence[Citation], params:
     usable, texts = _usable(every, patents, params, funnel)
     n_citing = graph.edges.group_by("cited").agg(n_citing=pl.len())
     usable = usable.join(n_citing, left_on="family", right_on="cited", how="left", maintain_order="left")
-    filtered = funnel.of_table(usable.with_columns(pl.col("n_citing").fill_null(0)), _filters(params))
-    retained = funnel.of_table(filtered, [_large_classes(filtered, params.min_class_families)])
+    filtered = funnel(usable.with_columns(pl.col("n_citing").fill_null(0)), _filters(params))
+    retained = funnel(filtered, [_large_classes(filtered, params.min_class_families)])
 
     day = pl.coalesce("published", "filed")
     years = f"{params.early_years}y"  # from 29 February to 28 February
