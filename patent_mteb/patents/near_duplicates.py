@@ -13,7 +13,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.on_disk import only, publications, with_family
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.tables import first_of_connected
+from patent_mteb.patents.tables import first_of_connected, links_of
 from patent_mteb.patents.text import text_key
 from patent_mteb.patents.text_columns import TextMap, renamed
 
@@ -71,8 +71,8 @@ def citing_near_duplicates(
 
     The nearest neighbour of such a query is its near-duplicate, which is hardly ever relevant.
     """
-    citing = pl.DataFrame({"number": {link.citing for link in links}}, {"number": pl.String})
-    families = publications(patents).table.join(citing, on="number", how="semi").select(pl.col("family").unique())
+    citing = publications(patents).table.join(links_of(links), left_on="number", right_on="citing", how="semi")
+    families = citing.select(pl.col("family").unique())
     return len(families.join(alike, on="family", how="semi")), len(families)
 
 
