@@ -11,6 +11,7 @@ publications without a record, so that a citation of one of them leads to a fami
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -29,7 +30,6 @@ from patent_mteb.patents.numbers import Number, key_of, normal_form, read_applic
 from patent_mteb.patents.on_disk import Outlines, publications, with_family
 from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
 from patent_mteb.patents.text_columns import (
-    Groups,
     Rows,
     TextIndex,
     TextMap,
@@ -143,11 +143,47 @@ def _application_name(text: str, publication: str = "") -> str:
     return f"{_UNREAD}{own.office if own else ''} {text.strip()}"
 
 
+class Groups:
+    """Disjoint sets of the numbers below ``n`` (union-find). The least member is the number of its group."""
+
+    def __init__(self, n: int) -> None:
+        self._parent = array("i", range(n))
+
+    def __len__(self) -> int:
+        return len(self._parent)
+
+    def of(self, member: int) -> int:
+        """Return the number of the group of a member."""
+        parent = self._parent
+        while parent[member] != member:
+            parent[member] = parent[parent[member]]
+            member = parent[member]
+        return member
+
+    def connect(self, one: int, *others: int) -> None:
+        """Merge the groups of some members."""
+        for other in others:
+            first, second = sorted((self.of(one), self.of(other)))
+            self._parent[second] = first
+
+    def connect_all(self, ones: Rows, others: Rows) -> None:
+        """Merge the groups of pairs of members."""
+        for one, other in zip(values_of(ones), values_of(others), strict=True):
+            self.connect(one, other)
+
+    def of_all(self) -> Rows:
+        """Return the number of the group of every member."""
+        groups = np.array(self._parent, np.int32)
+        while not np.array_equal(further := groups[groups], groups):
+            groups = further
+        return groups
+
+
 class Publications:
     """The publications that records, a table of families and relations name, with their applications and families.
 
     Each of the three is numbered in the order of its names. In a graph of all
-    (:class:`~patent_mteb.patents.text_columns.Groups`), applications come first, then families, then publications.
+    (:class:`Groups`), applications come first, then families, then publications.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 
 from patent_mteb.errors import temporary_files
 from patent_mteb.patents.records import Description, ExpertSummary, MachineSummaries, Patent, TextLanguages
-from patent_mteb.patents.text_columns import Keyed, Rows, TextMap, coded, column, values_of
+from patent_mteb.patents.text_columns import Rows, TextMap, coded, values_of
 
 _Record = TypeVar("_Record")
 _Sortable = TypeVar("_Sortable", bound=tuple[Any, ...])
@@ -99,18 +99,6 @@ class DiskList(_Stored[_Record]):
                 self._file.flush()
             self._readable = self._ends[-1]
         return os.pread(self._file.fileno(), end - start, start)
-
-
-def keyed_on_disk(items: Iterable[tuple[str, _Record]]) -> Keyed[_Record]:
-    """Write values to a temporary file as they are read; their keys stay in memory."""
-    values: DiskList[_Record] = DiskList()
-
-    def keys() -> Iterator[str]:
-        for key, value in items:
-            values.append(value)
-            yield key
-
-    return Keyed(column(keys()), values)
 
 
 def stored_like(records: Iterable[_Record], like: Sequence[Any]) -> Sequence[_Record]:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 _Value = TypeVar("_Value")
 Rows = NDArray[np.int32]
 _AT_ONCE = 10_000
-_EMPTY = bytes(16)
 
 
 def column(texts: Iterable[str]) -> pa.LargeStringArray:
@@ -82,36 +81,6 @@ def is_filled(column: pa.DictionaryArray) -> NDArray[np.bool_]:
     """Whether each text is not empty."""
     filled: NDArray[np.bool_] = pc.not_equal(column.dictionary, "").to_numpy(zero_copy_only=False)
     return filled[codes_of(column)]
-
-
-class Digests:
-    """Digests of 16 bytes. An empty one equals no other."""
-
-    def __init__(self, digests: Iterable[bytes] = ()) -> None:
-        self._bytes = bytearray()
-        for one in digests:
-            self.append(one)
-
-    def append(self, digest: bytes) -> None:
-        self._bytes += digest or _EMPTY
-
-    def _as_before(self, rows: Rows | None) -> tuple[Rows, NDArray[np.bool_]]:
-        """Sort rows by digest, and say which have that of the row before."""
-        halves = np.frombuffer(self._bytes, np.uint64).reshape(-1, 2)
-        halves = halves if rows is None else halves[rows]
-        order = np.lexsort(halves.T).astype(np.int32)
-        ordered, as_before = halves[order], np.zeros(len(order), bool)
-        as_before[1:] = (ordered[1:] == ordered[:-1]).all(axis=1) & ordered[1:].any(axis=1)
-        return order if rows is None else rows[order], as_before
-
-    def equal(self, rows: Rows | None = None) -> list[list[int]]:
-        """Return the rows of each digest that several have, of all or of some rows."""
-        return sorted(some.tolist() for some in split_runs(*self._as_before(rows)))
-
-    def distinct(self, rows: Rows) -> Rows:
-        """Return the first of the rows with each digest."""
-        order, as_before = self._as_before(rows)
-        return order[~as_before]
 
 
 class TextIndex:
@@ -340,70 +309,3 @@ class RowsOf:
         first, last = (int(self._numbers.searchsorted(np.int32(number), side)) for side in ("left", "right"))
         rows: list[int] = self._rows[first:last].tolist()
         return rows
-
-
-class Members(Sequence[list[int]]):
-    """The rows of each distinct text of a column, in the order of the texts."""
-
-    def __init__(self, texts: pa.DictionaryArray) -> None:
-        ordered = coded_in_order(texts)
-        present, numbers = np.unique(codes_of(ordered), return_inverse=True)
-        self.texts: pa.LargeStringArray = ordered.dictionary.take(pa.array(present))
-        self.of_rows = numbers.astype(np.int32)  # the place of the text of each row
-        self._rows = RowsOf(self.of_rows)
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._rows(place)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return map(self._rows, range(len(self)))
-
-
-class Groups:
-    """Disjoint sets of the numbers below ``n`` (union-find). The least member is the number of its group."""
-
-    def __init__(self, n: int) -> None:
-        self._parent = array("i", range(n))
-
-    def __len__(self) -> int:
-        return len(self._parent)
-
-    def of(self, member: int) -> int:
-        """Return the number of the group of a member."""
-        parent = self._parent
-        while parent[member] != member:
-            parent[member] = parent[parent[member]]
-            member = parent[member]
-        return member
-
-    def connect(self, one: int, *others: int) -> None:
-        """Merge the groups of some members."""
-        for other in others:
-            first, second = sorted((self.of(one), self.of(other)))
-            self._parent[second] = first
-
-    def connect_all(self, ones: Rows, others: Rows) -> None:
-        """Merge the groups of pairs of members."""
-        for one, other in zip(values_of(ones), values_of(others), strict=True):
-            self.connect(one, other)
-
-    def of_all(self) -> Rows:
-        """Return the number of the group of every member."""
-        groups = np.array(self._parent, np.int32)
-        while not np.array_equal(further := groups[groups], groups):
-            groups = further
-        return groups
-
-
-def first_of_connected(groups: Iterable[Iterable[str]]) -> dict[str, str]:
-    """Return for each text of some groups the alphabetically first that it is connected with, also through others."""
-    numbered = [list(group) for group in groups]
-    texts = sorted({text for group in numbered for text in group})
-    number = {text: place for place, text in enumerate(texts)}
-    connected = Groups(len(texts))
-    for group in numbered:
-        connected.connect(*(number[text] for text in group))
-    return {text: texts[connected.of(place)] for text, place in number.items()}

@@ -17,7 +17,6 @@ from patent_mteb.patents.on_disk import (
     DiskList,
     by_number,
     in_memory_up_to,
-    keyed_on_disk,
     only,
     outline,
     publications,
@@ -75,12 +74,6 @@ def test_a_folder_that_is_missing_is_one_message(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match="temporary files cannot be written"):
         on_disk.DiskList()
-
-
-def test_values_on_disk_have_keys():
-    found = keyed_on_disk((key, (key, number)) for number, key in enumerate("cab"))
-    assert list(found.items()) == [("c", ("c", 0)), ("a", ("a", 1)), ("b", ("b", 2))]
-    assert found["a"] == ("a", 1) and found["a"] is not found["a"]
 
 
 def test_records_go_to_a_file_if_they_exceed_the_limit():

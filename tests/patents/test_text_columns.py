@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import random
-from collections import defaultdict
 
 import numpy as np
 import pyarrow as pa
@@ -13,13 +12,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from patent_mteb.patents import text_columns
+from patent_mteb.patents.families import Groups
 from patent_mteb.patents.text_columns import (
-    Digests,
     Few,
-    Groups,
     Keyed,
     Lists,
-    Members,
     RowsOf,
     TextIndex,
     TextMap,
@@ -28,7 +25,6 @@ from patent_mteb.patents.text_columns import (
     coded_in_order,
     codes_of,
     column,
-    first_of_connected,
     renamed,
     values_of,
 )
@@ -85,14 +81,6 @@ def test_few_values_and_lists_of_numbers():
     assert few.codes().tolist() == [0, 1, 0, 2, 3]
 
 
-def test_members_are_the_rows_of_each_text_in_order():
-    for texts in (TEXTS, []):
-        members = Members(coded([*TEXTS, *texts])[len(TEXTS) :])  # a dictionary with texts that no row has
-        expected = {text: [row for row, other in enumerate(texts) if other == text] for text in sorted(set(texts))}
-        assert dict(zip(members.texts.to_pylist(), members, strict=True)) == expected and len(members) == len(expected)
-        assert [members.texts[place].as_py() for place in members.of_rows] == texts
-
-
 def test_texts_by_themselves(of_any_hash):
     texts = list(dict.fromkeys(TEXTS))
     assert dict(by_itself(texts)) == dict(zip(texts, texts, strict=True)) and "none" not in by_itself(texts)
@@ -140,26 +128,6 @@ def test_renamed_texts_that_become_equal_have_one_number():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_equal_digests_are_those_of_a_dictionary(seed):
-    draw = random.Random(seed)
-    known = [draw.randbytes(16) for _ in range(12)] + [b"", b"\0" * 15 + b"\1", b"\1" + b"\0" * 15]
-    keys = [draw.choice(known) for _ in range(30)]
-    groups = defaultdict(list)
-    for row, key in enumerate(keys):
-        groups[key].append(row)
-    digests = Digests(keys)
-    assert digests.equal() == [rows for key, rows in groups.items() if key and len(rows) > 1]
-    some = np.array(draw.sample(range(30), 12), np.int32)
-    first: dict[object, int] = {}
-    for row in some.tolist():
-        first.setdefault(keys[row] or row, row)
-    assert sorted(digests.distinct(some).tolist()) == sorted(first.values())
-    chosen = [[row for row in some.tolist() if row in rows] for key, rows in groups.items() if key]
-    assert digests.equal(some) == sorted(rows for rows in chosen if len(rows) > 1)
-    assert Digests().equal() == []
-
-
-@pytest.mark.parametrize("seed", range(5))
 def test_groups_are_connected_components(seed):
     rng = np.random.default_rng(seed)
     ones, others = rng.integers(0, 40, (2, 25)).astype(np.int32)
@@ -172,11 +140,6 @@ def test_groups_are_connected_components(seed):
     assert [rows_of(group) for group in range(-1, 40)] == [
         np.flatnonzero(component == group).tolist() for group in range(-1, 40)
     ]
-
-
-def test_the_alphabetically_first_stands_for_all_that_it_is_connected_with():
-    groups = [["c", "b"], ["x"], ["d", "c", "e"], ["e", "a"], ["z", "y"]]
-    assert first_of_connected(groups) == {**dict.fromkeys("abcde", "a"), "x": "x", "y": "y", "z": "y"}
 
 
 def test_a_column_may_be_longer_than_32_bit_offsets_allow():
