@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed
 from patent_mteb.patents.numbers import Number, key_of, normal_form, read_application, read_number
-from patent_mteb.patents.on_disk import Outlines, publications, with_family
+from patent_mteb.patents.on_disk import publications, with_family
 from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
 from patent_mteb.patents.text_columns import (
     Rows,
@@ -439,10 +439,3 @@ def _in_families(collection: Collection, definition: str) -> tuple[Collection, d
 def age(patent: Patent) -> tuple[str, str]:
     """Sort key from the earliest publication: the date (unknown dates last), then the number."""
     return (patent.publication_date.isoformat() if patent.publication_date else "9999", patent.publication_number)
-
-
-def by_age(outlines: Outlines) -> Rows:
-    """Return the rows of patents in the order of :func:`age`."""
-    table = pa.table({"day": outlines.days, "number": outlines.numbers})
-    order: Rows = pc.sort_indices(table, [("day", "ascending"), ("number", "ascending")]).to_numpy().astype(np.int32)
-    return order

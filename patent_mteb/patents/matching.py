@@ -24,7 +24,7 @@ from patent_mteb.patents.numbers import Number, key_of, normal_form, read_number
 from patent_mteb.patents.on_disk import stored_like
 from patent_mteb.patents.records import Citation
 from patent_mteb.patents.text import text_key
-from patent_mteb.patents.text_columns import Rows, RowsOf, TextIndex, coded, codes_of, column, values_of
+from patent_mteb.patents.text_columns import Rows, TextIndex, coded, codes_of, column, values_of
 
 STEPS = {
     "number": "the same publication, however its number is written",
@@ -88,6 +88,19 @@ class MatchReport:
         return {step: sum(further[one] for one in steps[: position + 1]) for position, step in enumerate(steps)}
 
 
+class _RowsOf:
+    """The rows of each number in an array, in order."""
+
+    def __init__(self, numbers: Rows) -> None:
+        self._rows = np.argsort(numbers, kind="stable").astype(np.int32)
+        self._numbers = numbers[self._rows]
+
+    def __call__(self, number: int) -> list[int]:
+        first, last = (int(self._numbers.searchsorted(np.int32(number), side)) for side in ("left", "right"))
+        rows: list[int] = self._rows[first:last].tolist()
+        return rows
+
+
 class _Finder:
     """Finds the record of a number, as a row of the outlines, and the first step that matches it."""
 
@@ -98,10 +111,10 @@ class _Finder:
         numbers = [column(map(form, values_of(self.outlines.numbers))) for form in (normal_form, key_of)]
         self._by_normal_form, self._by_key, self._by_name = map(TextIndex, (*numbers, known.names))
         self._application = known.groups_of(known.by_application()[0])
-        self._of_application = RowsOf(self._application[known.of_records])
+        self._of_application = _RowsOf(self._application[known.of_records])
         self._family = known.own.copy()
         self._family[known.of_records] = known.family_of_records
-        self._of_family = RowsOf(known.family_of_records)
+        self._of_family = _RowsOf(known.family_of_records)
 
     def find(self, text: str, number: Number | None) -> tuple[int, int]:
         """Return the rank of the step and the row of the record of a number that is written differently.

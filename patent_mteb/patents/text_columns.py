@@ -6,11 +6,10 @@ patents. An Arrow column holds the bytes of its texts, and an index finds them b
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from functools import cached_property
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -241,71 +240,3 @@ class _Texts(Sequence[str]):
 
     def __len__(self) -> int:
         return len(self._column)
-
-
-class Few(Generic[_Value]):
-    """A column of few distinct values."""
-
-    def __init__(self) -> None:
-        self.values: list[_Value] = []
-        self._code_of: dict[_Value, int] = {}
-        self._codes = array("i")
-
-    def append(self, value: _Value) -> None:
-        self._codes.append(self.code(value))
-
-    def code(self, value: _Value) -> int:
-        """Return the code of a value, a new one if it has none."""
-        code = self._code_of.setdefault(value, len(self.values))
-        if code == len(self.values):
-            self.values.append(value)
-        return code
-
-    def __getitem__(self, row: int) -> _Value:
-        return self.values[self._codes[row]]
-
-    def codes(self, rows: NDArray[np.integer[Any]] | slice = slice(None)) -> Rows:
-        return np.frombuffer(self._codes, np.int32)[rows]
-
-    def coded(self, rows: Rows) -> pa.DictionaryArray:
-        """Return the values of rows, which are texts."""
-        return pa.DictionaryArray.from_arrays(self.codes(rows), pa.array(self.values, pa.large_string()))
-
-    def map(self, rows: Rows, function: Callable[[_Value], Any]) -> NDArray[Any]:
-        """Apply a function to the values of rows."""
-        return np.array([function(value) for value in self.values])[self.codes(rows)]
-
-
-class Lists(Sequence[Rows]):
-    """Lists of numbers, in one array."""
-
-    def __init__(self) -> None:
-        self._numbers, self._ends = array("i"), array("q", [0])
-
-    def append(self, numbers: Iterable[int]) -> None:
-        self._numbers.extend(numbers)
-        self._ends.append(len(self._numbers))
-
-    def __len__(self) -> int:
-        return len(self._ends) - 1
-
-    def __getitem__(self, place: Any) -> Any:
-        return np.array(self._numbers[self._ends[place] : self._ends[place + 1]], np.int32)
-
-    def numbered(self) -> tuple[Rows, Rows]:
-        """Return the place of its list for each number, and the numbers."""
-        places = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self._ends))
-        return places, np.array(self._numbers, np.int32)
-
-
-class RowsOf:
-    """The rows of each number in an array, in order."""
-
-    def __init__(self, numbers: Rows) -> None:
-        self._rows = np.argsort(numbers, kind="stable").astype(np.int32)
-        self._numbers = numbers[self._rows]
-
-    def __call__(self, number: int) -> list[int]:
-        first, last = (int(self._numbers.searchsorted(np.int32(number), side)) for side in ("left", "right"))
-        rows: list[int] = self._rows[first:last].tolist()
-        return rows

@@ -9,10 +9,9 @@ directly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 
 from patent_mteb.patents.records import Citation
 from patent_mteb.patents.tables import links_of
-from patent_mteb.patents.text_columns import Rows, TextIndex, column
 
 _NONE: frozenset[str] = frozenset()
 _Array = NDArray[np.integer[Any]]
@@ -69,14 +67,6 @@ def in_both_directions(edges: pl.DataFrame) -> pl.DataFrame:
     """Return a row for each end of an edge: that ``family`` and the ``other``."""
     ends = (("citing", "cited"), ("cited", "citing"))
     return pl.concat([edges.select(family=one, other=other) for one, other in ends])
-
-
-def ends_of(citations: Iterable[Citation], publications: TextIndex) -> Iterator[tuple[list[Citation], Rows, Rows]]:
-    """Yield blocks of citations with the rows of the citing and the cited publications, -1 for unknown ones."""
-    stream = iter(citations)
-    while some := list(islice(stream, _AT_ONCE)):
-        citing, cited = column(one.citing for one in some), column(one.cited for one in some)
-        yield some, publications.rows_of(citing), publications.rows_of(cited)
 
 
 def family_graph(citations: Iterable[Citation], publications: pl.DataFrame) -> FamilyGraph:

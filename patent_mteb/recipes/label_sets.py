@@ -18,13 +18,13 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, read_parquet
 from patent_mteb.patents.records import Label
-from patent_mteb.patents.text_columns import coded, codes_of, column, is_filled
+from patent_mteb.patents.tables import frame_of
 from patent_mteb.recipes.steps import BuildLog
 
 
@@ -124,18 +124,13 @@ class Labelled(NamedTuple):
 
 def refuse_straddling(keys: Iterable[str], families: Iterable[str], splits: Iterable[str], path: Path) -> None:
     """Refuse a family with documents in two splits; documents without a family or a split are skipped."""
-    names, of_families, of_splits = column(keys), coded(families), coded(splits)
-    rows = np.flatnonzero(is_filled(of_families) & is_filled(of_splits))
-    family, split = codes_of(of_families)[rows], codes_of(of_splits)[rows]
-    first = np.zeros(len(of_families.dictionary), np.int64)
-    first[family[::-1]] = np.arange(len(rows))[::-1]
-    differs = split != split[first[family]]
-    if differs.any():
-        place = np.argmax(differs)
-        one, two = int(rows[first[family[place]]]), int(rows[place])
-        where = f"{names[one]} is in {of_splits[one]}, {names[two]} in {of_splits[two]}"
-        problem = f"family '{of_families[two]}' straddles two splits: {where}"
-        raise DataError(problem, path=path, remedy=_ONE_SPLIT)
+    rows = frame_of(zip(keys, families, splits, strict=True), dict.fromkeys(("key", "family", "split"), pl.String))
+    rows = rows.filter(pl.col("family") != "", pl.col("split") != "")
+    first = pl.col("key", "split").first().over("family").name.prefix("first_")
+    for key, family, split, first_key, first_split in rows.with_columns(first).iter_rows():
+        if split != first_split:
+            where = f"{first_key} is in {first_split}, {key} in {split}"
+            raise DataError(f"family '{family}' straddles two splits: {where}", path=path, remedy=_ONE_SPLIT)
 
 
 def label_names(folder: Path) -> list[str]:

@@ -13,43 +13,23 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from array import array
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
+import polars as pl
 
 from patent_mteb.patents.categories import CATEGORIES, UNGRADED, is_category, strongest
 from patent_mteb.patents.corpus import Composed
-from patent_mteb.patents.families import by_age
 from patent_mteb.patents.on_disk import publications, stored_like
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.text_columns import (
-    Few,
-    Keyed,
-    Rows,
-    TextIndex,
-    coded,
-    codes_of,
-    ranks_in,
-    split_runs,
-    values_of,
-)
-from patent_mteb.recipes.graph import ends_of
+from patent_mteb.patents.tables import frame_of
+from patent_mteb.patents.text_columns import Keyed, column
 from patent_mteb.recipes.sampling import stratum
 
 EXAMINER = "E"  # the category of citations by the examiner where grants are the source, in one grade
 
 _KIND = re.compile(r"[A-Z]\d?$")
-_NAMES = sorted([*CATEGORIES, EXAMINER])
-_GAINS = np.array([CATEGORIES.get(name, UNGRADED).gain for name in _NAMES], np.int8)
-_IS_XY = np.array([CATEGORIES.get(name, UNGRADED).degree == "xy" for name in _NAMES])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,76 +54,45 @@ class Judgement:
         return CATEGORIES.get(self.category, UNGRADED).gain
 
 
-class Headers:
-    """The bibliographic data that make publications queries or documents, as columns with a row for each patent.
+_HEADER = {
+    "application": pl.String,
+    "office": pl.String,
+    "stratum": pl.String,
+    "limit": pl.Date,
+    "is_pre_grant": pl.Boolean,
+    "has_text": pl.Boolean,
+}
 
-    Days are ordinals (:meth:`datetime.date.toordinal`), 0 if unknown.
 
-    Attributes:
-        numbers: publication numbers.
-        families: codes of the families.
-        applications: codes of the application numbers, or of family and office, where the number is missing.
-        offices: office of each publication.
-        strata: year and IPC section.
-        public: publication date.
-        limit: priority date, else the filing date.
-        filed: row of the application as filed, which is its first pre-grant publication (kind A), by application; -1
-            without one.
-        documents: row of the earliest publication with a date and a text in addition to the title, by family; -1
-            without one.
+def _header(patent: Patent) -> tuple[Any, ...]:
+    kind = patent.kind or (last[0] if (last := _KIND.search(patent.publication_number)) else "")
+    return (
+        patent.application_number or f"\0{patent.family_id}\0{patent.jurisdiction}",
+        patent.jurisdiction,
+        "\0".join(stratum(patent)),
+        patent.priority_date or patent.application_date,
+        kind.startswith("A"),
+        bool(patent.abstract or patent.claims or patent.description.lines()),
+    )
+
+
+def read_headers(patents: Sequence[Patent]) -> pl.DataFrame:
+    """Return the bibliographic data that make publications queries or documents.
+
+    Returns:
+        A row for each publication: ``row`` among the patents, ``number``, ``family``, ``day`` of publication,
+        ``application`` (family and office, where its number is missing), ``office``, ``stratum`` (year and IPC
+        section), ``limit`` (priority date, else the filing date), ``filed``: the application as filed, which is its
+        first pre-grant publication (kind A), and ``document``: the earliest publication of the family with a date and a
+        text in addition to the title. Each is null if unknown.
     """
-
-    def __init__(self, patents: Sequence[Patent]) -> None:
-        outlines = publications(patents)
-        self.numbers, self.families = outlines.numbers, codes_of(outlines.families)
-        self.offices, self.strata = Few[str](), Few[str]()
-        public, limit, pre_grant, with_text = (array(kind) for kind in "iibb")
-
-        def applications() -> Iterator[str]:
-            for patent, family in zip(patents, values_of(outlines.families), strict=True):
-                kind = patent.kind or (last[0] if (last := _KIND.search(patent.publication_number)) else "")
-                self.offices.append(patent.jurisdiction)
-                self.strata.append("\0".join(stratum(patent)))
-                public.append(_ordinal(patent.publication_date))
-                limit.append(_ordinal(patent.priority_date or patent.application_date))
-                pre_grant.append(kind.startswith("A"))
-                with_text.append(bool(patent.abstract or patent.claims or patent.description.lines()))
-                yield patent.application_number or f"\0{family}\0{patent.jurisdiction}"
-
-        self.applications = codes_of(coded(applications()))
-        self.public, self.limit = np.array(public, np.int32), np.array(limit, np.int32)
-        order = by_age(outlines)
-        self.filed = _firsts(self.applications, order[np.array(pre_grant, bool)[order]])
-        dated_text = np.array(with_text, bool) & (self.public > 0)
-        self.documents = _firsts(self.families, order[dated_text[order]])
-
-    @cached_property
-    def index(self) -> TextIndex:
-        return TextIndex(self.numbers)
-
-    @cached_property
-    def ranks(self) -> Rows:
-        """The place of each row in the order of all numbers."""
-        return ranks_in(pc.sort_indices(self.numbers))
-
-    def in_order(self, rows: Rows) -> Rows:
-        """Return the distinct ones among some rows in the order of their numbers."""
-        distinct = np.unique(rows)
-        return distinct[np.argsort(self.ranks[distinct])]
-
-    def numbers_of(self, rows: Rows) -> pa.LargeStringArray:
-        return self.numbers.take(pa.array(rows))
-
-
-def _ordinal(day: dt.date | None) -> int:
-    return day.toordinal() if day else 0
-
-
-def _firsts(codes: Rows, order: Rows) -> Rows:
-    """Return the first row in the given order by code, -1 without one."""
-    first = np.full(codes.max(initial=-1) + 1, -1, np.int32)
-    first[codes[order][::-1]] = order[::-1]
-    return first
+    table = publications(patents).table.drop("application").hstack(frame_of(map(_header, patents), _HEADER))
+    by_age = table.sort("day", "number", nulls_last=True)
+    filed = by_age.filter("is_pre_grant").group_by("application").agg(filed=pl.first("number"))
+    documents = by_age.filter("has_text").drop_nulls("day").group_by("family").agg(document=pl.first("number"))
+    for key, found in (("application", filed), ("family", documents)):
+        table = table.join(found, on=key, how="left", maintain_order="left")
+    return table.drop("is_pre_grant", "has_text")
 
 
 @dataclass(frozen=True)
@@ -162,160 +111,155 @@ class Rules:
     effective: bool = False
 
 
-def days_as_prior_art(headers: Headers, rules: Rules) -> Rows:
-    """Return the day from which on each document is prior art: that of its publication, or of its effective filing."""
-    days = headers.public.copy()
-    if rules.effective:
-        offices = (*rules.offices, "WO")
-        every_row = np.arange(len(days), dtype=np.int32)
-        counts = headers.offices.map(every_row, lambda office: not rules.offices or office in offices).astype(bool)
-        document = headers.documents[headers.families]
-        filed_before = counts & (document >= 0) & (headers.limit > 0) & (headers.limit < headers.public[document])
-        np.minimum.at(days, document[filed_before], headers.limit[filed_before])
-    return days
-
-
-_ROW = np.dtype(
-    [(name, "i4") for name in ("query", "document", "citation", "day", "category", "statutes")] + [("first", "?")]
-)
+def with_prior_art(headers: pl.DataFrame, rules: Rules) -> pl.DataFrame:
+    """Add the day from which on each document is ``prior_art``: that of its publication, or of its effective filing."""
+    if not rules.effective:
+        return headers.with_columns(prior_art="day")
+    counts = pl.col("office").is_in([*rules.offices, "WO"]) if rules.offices else pl.lit(True)
+    published = headers.select(document="number", published="day")
+    filed = headers.filter(counts).join(published, on="document").filter(pl.col("limit") < pl.col("published"))
+    filed = filed.group_by(number="document").agg(filed_first=pl.min("limit"))
+    headers = headers.join(filed, on="number", how="left", maintain_order="left")
+    return headers.with_columns(prior_art=pl.min_horizontal("day", "filed_first")).drop("filed_first")
 
 
 class UsableCitations(Sequence[Judgement]):
-    """The citations that count, as columns.
+    """The citations that count, as a table.
 
-    ``rows`` has the rows of query and document, the place of the citation, its day (an ordinal, 0 if unknown), and the
-    codes of category and statutes. In order (:meth:`in_order`), the citations are parallel to the rows.
+    A row has ``query``, ``document``, ``place`` of the citation, its ``day``, ``category``, ``grade``, whether that
+    ``is_xy``, ``statutes``, and whether it is of the ``first`` action. In order (:meth:`in_order`), the citations are
+    parallel to the rows.
     """
 
-    def __init__(
-        self, headers: Headers, citations: Sequence[Citation], rows: NDArray[Any], statutes: Few[tuple[str, ...]]
-    ) -> None:
-        self.headers, self.rows, self.citations = headers, rows, citations
-        self._statutes = statutes
-        self.gains, self.is_xy = _GAINS[rows["category"]], _IS_XY[rows["category"]]
+    def __init__(self, table: pl.DataFrame, citations: Sequence[Citation]) -> None:
+        self.table, self.citations = table, citations
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.table)
 
     def __getitem__(self, place: Any) -> Any:
-        query, document, citation, day, category, statutes, first = self.rows[place].item()
-        return Judgement(
-            self.headers.numbers[query].as_py(),
-            self.headers.numbers[document].as_py(),
-            _NAMES[category],
-            self.citations[citation],
-            dt.date.fromordinal(day) if day else None,
-            first,
-            self._statutes.values[statutes],
-        )
+        (judgement,) = self.at([place])
+        return judgement
 
-    def in_order(self, queries: Rows) -> UsableCitations:
+    def __iter__(self) -> Iterator[Judgement]:
+        return self._of(self.table)
+
+    def at(self, places: Sequence[int]) -> list[Judgement]:
+        return list(self._of(self.table[places]))
+
+    def _of(self, table: pl.DataFrame) -> Iterator[Judgement]:
+        columns = ("query", "document", "category", "place", "day", "first", "statutes")
+        for query, document, category, place, day, first, statutes in table.select(columns).iter_rows():
+            yield Judgement(query, document, category, self.citations[place], day, first, tuple(statutes))
+
+    def in_order(self, queries: Collection[str]) -> UsableCitations:
         """Return the judgements of some queries in the order of query, document and category, then by citation."""
-        rows = self.rows[np.isin(self.rows["query"], queries)]
-        ranks = (self.headers.ranks[rows[end]] for end in ("document", "query"))
-        rows = rows[np.lexsort((rows["category"], *ranks))]
-        keys, as_before = rows[["query", "document", "category"]], np.zeros(len(rows), bool)
-        as_before[1:] = keys[1:] == keys[:-1]
-        for run in split_runs(np.arange(len(rows)), as_before):
-            rows[run] = sorted(rows[run], key=lambda row: repr(self.citations[int(row["citation"])]))
-        citations = stored_like((self.citations[place] for place in values_of(rows["citation"])), like=self.citations)
-        rows["citation"] = np.arange(len(rows))
-        return UsableCitations(self.headers, citations, rows, self._statutes)
-
-    @cached_property
-    def _starts(self) -> NDArray[np.int64]:
-        return np.flatnonzero(np.diff(self.rows["query"], prepend=-1, append=-1))
+        keys = ("query", "document", "category")
+        table = self.table.filter(pl.col("query").is_in(list(queries)))
+        texts = [
+            repr(self.citations[place]) if n_equal > 1 else ""
+            for place, n_equal in table.select("place", pl.len().over(keys)).iter_rows()
+        ]
+        table = table.with_columns(text=pl.Series(texts, dtype=pl.String)).sort(*keys, "text", maintain_order=True)
+        citations = stored_like((self.citations[place] for place in table["place"]), like=self.citations)
+        return UsableCitations(table.drop("text", "place").with_row_index("place"), citations)
 
     @property
-    def queries(self) -> pa.LargeStringArray:
-        """The distinct queries, if the judgements are in order."""
-        return self.headers.numbers_of(self.rows["query"][self._starts[:-1]])
+    def qrels(self) -> Mapping[str, dict[str, int]]:
+        """The highest grade of each document by query, if the judgements are in order."""
+        return grades_of(self.table, "query")
 
-    def of_query(self, place: int) -> slice:
-        """Return the places of the judgements of a query, which is given by its own place."""
-        return slice(int(self._starts[place]), int(self._starts[place + 1]))
 
-    @property
-    def by_query(self) -> Mapping[str, slice]:
-        """The places of the judgements of each query."""
-        queries = self.queries
-        return Composed(Keyed(queries, range(len(queries))), self.of_query)
+def grades_of(judgements: pl.DataFrame, query: str) -> Mapping[str, dict[str, int]]:
+    """Return the highest grade of each document by the text in the column ``query``, both in order."""
+    grades = judgements.group_by(query, "document").agg(pl.max("grade")).sort(query, "document")
+    lists = grades.group_by(query, maintain_order=True).agg("document", "grade")
+    documents, gains = lists["document"], lists["grade"]
 
-    def grades(self, places: slice | Rows) -> dict[str, int]:
-        """Return the highest grade of each document among some judgements."""
-        found: dict[str, int] = {}
-        documents = self.headers.numbers_of(self.rows["document"][places]).to_pylist()
-        for document, gain in zip(documents, self.gains[places].tolist(), strict=True):
-            found[document] = max(gain, found.get(document, 0))
-        return found
+    def judged(row: int) -> dict[str, int]:
+        return dict(zip(documents[row], gains[row], strict=True))
+
+    return Composed(Keyed(column(lists[query]), range(len(lists))), judged)
+
+
+_CITATION = {
+    "citing": pl.String,
+    "cited": pl.String,
+    "written": pl.String,
+    "by_examiner": pl.Boolean,
+    "date": pl.Date,
+    "has_claims": pl.Boolean,
+    "statutes": pl.List(pl.String),
+}
+
+
+def _citation(one: Citation) -> tuple[Any, ...]:
+    by_examiner = one.origin == "examiner"
+    return one.citing, one.cited, one.category, by_examiner, one.date, bool(one.claims), one.statutes
 
 
 def usable_citations(
-    citations: Sequence[Citation], headers: Headers, prior_art: Rows, rules: Rules
+    citations: Sequence[Citation], headers: pl.DataFrame, rules: Rules
 ) -> tuple[UsableCitations, dict[str, int]]:
-    """Return the citations that count, and the number of the others by reason."""
-    first_action = np.full(len(headers.numbers), dt.date.max.toordinal(), np.int32)
-    counts: Counter[str] = Counter()
-    listed: dict[tuple[int, int], set[str]] = {}
-    statutes = Few[tuple[str, ...]]()
-    found, place = [np.empty(0, _ROW)], -1
-    for some, citing, cited in ends_of(citations, headers.index):
-        queries = np.where(citing >= 0, headers.filed[headers.applications[citing]], -1)
-        documents = np.where(cited >= 0, headers.documents[headers.families[cited]], -1)
-        days = np.array([_ordinal(citation.date) for citation in some], np.int32)
-        if rules.reports or not rules.graded:
-            days = np.where((days == 0) & (citing >= 0), headers.public[citing], days)
-        dated = (queries >= 0) & (days > 0)
-        np.minimum.at(first_action, queries[dated], days[dated])
-        all_ends, rows = zip(queries.tolist(), documents.tolist(), strict=True), []
-        for citation, ends, day in zip(some, all_ends, days.tolist(), strict=True):
-            place += 1
-            if min(ends) >= 0 and citation.statutes and not citation.claims:
-                listed.setdefault(ends, set()).update(citation.statutes)
-            category = _category(citation, rules)
-            reason = _reason(*ends, category, citation, rules, headers, prior_art)
-            if reason or not category:
-                counts[reason] += 1
-            else:
-                rows.append((*ends, place, day, _NAMES.index(category), statutes.code(citation.statutes), False))
-        found.append(np.array(rows, _ROW))
-    usable = np.concatenate(found)
-    if rules.graded:
-        usable["first"] = usable["day"] == first_action[usable["query"]]
-    for row in np.flatnonzero(usable["statutes"] == statutes.code(())) if listed else ():
-        ends = usable[["query", "document"]][row].item()
-        usable["statutes"][row] = statutes.code(tuple(sorted(listed.get(ends, ()))))
-    return UsableCitations(headers, citations, usable, statutes), dict(counts)
+    """Return the citations that count, and the number of the others by reason.
 
-
-def _category(citation: Citation, rules: Rules) -> str | None:
-    """Return the strongest category, empty if none counts, None if it is unknown."""
+    ``headers`` are those of :func:`read_headers` with the days of :func:`with_prior_art`.
+    """
+    links = frame_of(map(_citation, citations), _CITATION).with_row_index("place")
+    categories = ((name, strongest(name) if is_category(name) else None) for name in links["written"].unique())
+    kinds = frame_of(categories, {"written": pl.String, "category": pl.String})
+    known: dict[str, pl.DataFrame] = {
+        "written": kinds,
+        "citing": headers.select(citing="number", query="filed", citing_day="day"),
+        "cited": headers.select("document", cited="number"),
+        "query": headers.select(query="number", office="office", query_family="family", limit="limit"),
+        "document": headers.select("family", "prior_art", document="number"),
+    }
+    for key, table in known.items():
+        links = links.join(table, on=key, how="left", maintain_order="left")
     if not rules.graded:
-        return EXAMINER if citation.origin == "examiner" else ""
-    return strongest(citation.category) if is_category(citation.category) else None
+        links = links.with_columns(category=pl.when("by_examiner").then(pl.lit(EXAMINER)).otherwise(pl.lit("")))
+    dated_by_report = rules.reports or not rules.graded
+    links = links.with_columns(day=pl.coalesce("date", "citing_day") if dated_by_report else pl.col("date"))
+    first = pl.col("day") == pl.col("day").min().over("query")
+    links = links.with_columns(reason=_reason(rules), first=first.fill_null(False) & rules.graded)
+    counts = links.drop_nulls("reason").group_by("reason").len()
+    gains = pl.DataFrame(
+        [(name, row.gain, row.degree == "xy") for name, row in {**CATEGORIES, EXAMINER: UNGRADED}.items()],
+        {"category": pl.String, "grade": pl.Int64, "is_xy": pl.Boolean},
+        orient="row",
+    )
+    listed = (
+        links.filter(~pl.col("has_claims"), pl.col("statutes").list.len() > 0)
+        .drop_nulls(["query", "document"])
+        .group_by("query", "document")
+        .agg(pl.col("statutes").list.explode().unique().sort().alias("listed"))
+    )
+    usable = (
+        links.filter(pl.col("reason").is_null())
+        .join(gains, on="category", maintain_order="left")
+        .join(listed, on=["query", "document"], how="left", maintain_order="left")
+    )
+    own = pl.when(pl.col("statutes").list.len() > 0).then("statutes")
+    statutes = pl.coalesce(own, "listed", pl.lit([], pl.List(pl.String)))
+    columns = ("query", "document", "place", "day", "category", "grade", "is_xy", "first")
+    return UsableCitations(usable.select(*columns, statutes=statutes), citations), dict(counts.iter_rows())
 
 
-def _reason(
-    query: int, document: int, category: str | None, citation: Citation, rules: Rules, headers: Headers, prior_art: Rows
-) -> str:
-    """Return the reason why a citation does not count, empty if it counts."""
-    if query < 0:
-        return "citations of applications without a publication before grant"
-    if rules.offices and headers.offices[query] not in rules.offices:
-        return "citations of applications of other offices"
-    if not headers.limit[query]:
-        return "citations of applications without a priority or filing date"
-    if category is None:
-        return "citations with a category that no search report uses"
-    if not category:
-        return f"citations {'without a letter X, Y or A' if rules.graded else 'that are not by the examiner'}"
-    if rules.last is not None and citation.date is not None and citation.date > rules.last:
-        return "citations after the window"
-    if document < 0:
-        return "citations of families without a dated text"
-    if headers.families[query] == headers.families[document]:
-        return "citations within a family"
-    if prior_art[document] >= headers.limit[query]:
-        what = "neither public nor filed" if rules.effective else "not public"
-        return f"citations of documents that were {what} before the query's priority date"
-    return ""
+def _reason(rules: Rules) -> pl.Expr:
+    """Return the first reason why a citation does not count, null if it counts."""
+    no_letter = "without a letter X, Y or A" if rules.graded else "that are not by the examiner"
+    too_late = "neither public nor filed" if rules.effective else "not public"
+    office, limit = pl.col("office"), pl.col("limit")
+    reasons = {
+        "of applications without a publication before grant": pl.col("query").is_null(),
+        "of applications of other offices": ~office.is_in(rules.offices) if rules.offices else pl.lit(False),
+        "of applications without a priority or filing date": limit.is_null(),
+        "with a category that no search report uses": pl.col("category").is_null(),
+        no_letter: pl.col("category") == "",
+        "after the window": pl.col("date") > rules.last if rules.last else pl.lit(False),
+        "of families without a dated text": pl.col("document").is_null(),
+        "within a family": pl.col("family") == pl.col("query_family"),
+        f"of documents that were {too_late} before the query's priority date": pl.col("prior_art") >= limit,
+    }
+    return pl.coalesce(pl.when(holds).then(pl.lit(f"citations {why}")) for why, holds in reasons.items())

@@ -29,23 +29,20 @@ every language.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from patent_mteb.files import read_keyed, write_jsonl, write_rows
 from patent_mteb.patents.claims import claims_text
-from patent_mteb.patents.families import by_age
-from patent_mteb.patents.on_disk import DiskList, publications
+from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_field
-from patent_mteb.patents.text_columns import Rows, coded, values_of
 from patent_mteb.recipes import AS_GIVEN, open_us
 from patent_mteb.recipes import open_layout as layout
-from patent_mteb.recipes.open_citations import Headers
 from patent_mteb.recipes.steps import BuildLog
 
 LANGUAGES = ("de", "en", "fr")  # the official languages of the EPO
@@ -74,41 +71,39 @@ def texts_of(patent: Patent, kind: str) -> Iterator[tuple[str, str]]:
 
 
 def write_languages(
-    folder: Path, patents: Sequence[Patent], headers: Headers, corpus: Rows, claims: Iterable[str], log: BuildLog
+    folder: Path,
+    patents: Sequence[Patent],
+    headers: pl.DataFrame,
+    corpus: pl.DataFrame,
+    claims: pl.DataFrame,
+    log: BuildLog,
 ) -> None:
     """Write the texts of documents in each language, and the languages of the queries with claims."""
-    document_of = np.full(headers.families.max() + 1, -1, np.int32)
-    document_of[headers.families[corpus]] = corpus
-    document = document_of[headers.families]
-    members = by_age(publications(patents))
-    members = members[document[members] >= 0]
+    members = headers.join(corpus, on="document", how="semi").sort("day", "number", nulls_last=True)
     counts: Counter[str] = Counter()
-    kinds = [(kind, language) for kind in KINDS for language in LANGUAGES]
-    place_of = {one: np.full(len(patents), -1, np.int32) for one in kinds}  # in the buffer, by document
     buffer: DiskList[str] = DiskList()
-    for row in values_of(members):
+    place_of: dict[tuple[str, str], dict[str, int]] = {(kind, language): {} for kind in KINDS for language in LANGUAGES}
+    for document, row in members.select("document", "row").iter_rows():
         patent = patents[row]
         for kind in KINDS:
             for language, text in texts_of(patent, kind):
                 if language not in LANGUAGES:
                     counts[f"texts in {language or 'an unknown language'} (dropped)"] += 1
-                elif place_of[kind, language][document[row]] < 0:
-                    place_of[kind, language][document[row]] = len(buffer)
+                elif document not in place_of[kind, language]:
+                    place_of[kind, language][document] = len(buffer)
                     buffer.append(text)
     for (kind, language), places in place_of.items():
-        found = corpus[places[corpus] >= 0]
-        counts[f"documents with {kind.lower()} in {language}"] = len(found)
-        if len(found):
-            numbers = values_of(headers.numbers_of(found))
+        counts[f"documents with {kind.lower()} in {language}"] = len(places)
+        if places:
             rows = (
                 {"_id": layout.text_id(number, language), "title": "", "text": buffer[place]}
-                for number, place in zip(numbers, values_of(places[found]), strict=True)
+                for number, place in sorted(places.items())
             )
             write_jsonl(folder / text_folder(kind, language) / "corpus.jsonl", rows)
-    queries = headers.in_order(headers.index.rows_of(coded(map(layout.document_of, claims)).dictionary))
+    queries = headers.filter(pl.col("number").is_in(claims["query"].unique().implode())).sort("number")
     languages = (
         {"_id": number, "claims": patents[row].languages.claims}
-        for number, row in zip(values_of(headers.numbers_of(queries)), values_of(queries), strict=True)
+        for number, row in queries.select("number", "row").iter_rows()
     )
     write_rows(folder / "languages.parquet", languages, _QUERIES)
     note = "; ".join(f"{number} {what}" for what, number in sorted(counts.items()))

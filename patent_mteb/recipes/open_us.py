@@ -26,16 +26,14 @@ documents as further documents.
 from __future__ import annotations
 
 import datetime as dt
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import CATEGORIES
@@ -43,16 +41,18 @@ from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.locations import locations_in, paragraphs_in
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Description, Patent
+from patent_mteb.patents.tables import frame_of
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.patents.text_columns import Keyed, Lists, Rows, RowsOf, TextMap, by_itself, column, values_of
+from patent_mteb.patents.text_columns import Keyed, column
 from patent_mteb.recipes import Common
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.open_citations import (
-    Headers,
     Rules,
     UsableCitations,
-    days_as_prior_art,
+    grades_of,
+    read_headers,
     usable_citations,
+    with_prior_art,
 )
 from patent_mteb.recipes.parameters import Positive
 from patent_mteb.recipes.sampling import fill_up, sample_queries
@@ -73,8 +73,6 @@ NEEDS = (
     Need("citations", "every table", drops="queries", fixed=True),
     Need("category", "every table", drops="queries", fixed=True),
 )
-
-ByClaim = Mapping[str, Rows]  # places of the judgements of each claim that is a query
 
 _NO_DESCRIPTION = Description()
 _ADD = "import enriched citations and the publications of both sides, or widen the window (first, last)"
@@ -120,6 +118,9 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     return build_as(NAME, patents, citations, root, params)
 
 
+WriteMore = Callable[[Path, Sequence[Patent], pl.DataFrame, pl.DataFrame, pl.DataFrame, BuildLog], None]
+
+
 def build_as(
     name: str,
     patents: Sequence[Patent],
@@ -129,194 +130,184 @@ def build_as(
     *,
     graded: bool = True,
     reports: bool = False,
-    write_more: Callable[[Path, Sequence[Patent], Headers, Rows, Iterable[str], BuildLog], None] | None = None,
+    write_more: WriteMore | None = None,
 ) -> BuildLog:
     """Write ``root/<name>``. Texts are read one at a time; the rest is in columns.
 
     Citations have categories and claims if they are ``graded``; otherwise examiners' citations on grants count, in one
     grade. Citations of search ``reports`` have the date of their publication. ``write_more`` writes further files from
-    the rows of the corpus and the ids of the claims.
+    the headers, those of the corpus, and the claims.
     """
     log = BuildLog(name)
-    headers = Headers(patents)
-    documents = headers.documents[headers.documents >= 0]
-    families = len(np.unique(headers.families))
-    log.step("families", families, len(documents), f"{families - len(documents)} without a dated text")
     rules = Rules(params.offices, graded, params.last, reports, params.gate == "effective")
-    prior_art = days_as_prior_art(headers, rules)
-    usable, reasons = usable_citations(citations, headers, prior_art, rules)
+    headers = with_prior_art(read_headers(patents), rules)
+    documents = headers.filter(pl.col("number") == pl.col("document"))
+    families = headers["family"].n_unique()
+    log.step("families", families, len(documents), f"{families - len(documents)} without a dated text")
+    usable, reasons = usable_citations(citations, headers, rules)
     log.step("citations", len(citations), len(usable), counts_note(dict(sorted(reasons.items()))))
-    queries = _queries(usable, params, rules, log)
+    queries = _queries(usable, headers, params, rules, log)
     judgements = usable.in_order(queries)
-    corpus = _corpus(judgements, documents, prior_art, queries, params, log)
-    rows, folder = headers.in_order(np.concatenate([corpus, queries])), root / name
-    cleaned = DiskList(replace(clean_patent(patents[row]), description=_NO_DESCRIPTION) for row in values_of(rows))
-    texts = Keyed(headers.numbers_of(rows), cleaned)
-    qrels = Composed(judgements.by_query, judgements.grades)
-    early = documents[prior_art[documents] < headers.public[documents]]
-    filed = Keyed(headers.numbers_of(early), [dt.date.fromordinal(day) for day in values_of(prior_art[early])])
-    layout.write_documents(folder, texts, values_of(headers.numbers_of(corpus)), qrels, judgements, filed)
-    if graded and (by_claim := _write_claims(folder, texts, judgements, log)):
-        _write_passages(folder, patents, corpus, judgements, by_claim, params.passages == "all", log)
+    corpus = _corpus(judgements, documents, headers, queries, params, log)
+    chosen, folder = headers.filter(pl.col("number").is_in([*corpus["number"], *queries])).sort("number"), root / name
+    cleaned = DiskList(replace(clean_patent(patents[row]), description=_NO_DESCRIPTION) for row in chosen["row"])
+    texts = Keyed(column(chosen["number"]), cleaned)
+    early = documents.filter(pl.col("prior_art") < pl.col("day"))
+    filed = dict(early.select("number", "prior_art").iter_rows())
+    layout.write_documents(folder, texts, corpus["number"], judgements.qrels, judgements, filed)
+    if graded and len(claims := _write_claims(folder, texts, judgements, log)):
+        _write_passages(folder, patents, corpus, judgements, claims, params.passages == "all", log)
         if write_more:
-            write_more(folder, patents, headers, corpus, by_claim, log)
+            write_more(folder, patents, headers, corpus, claims, log)
     log.record_files(root, name)
     return log
 
 
-def _queries(judgements: UsableCitations, params: Params, rules: Rules, log: BuildLog) -> Rows:
+def _queries(usable: UsableCitations, headers: pl.DataFrame, params: Params, rules: Rules, log: BuildLog) -> list[str]:
     """Draw the queries among the applications with a citation in the window."""
-    headers, rows = judgements.headers, judgements.rows
-    earliest, latest = (params.first or dt.date.min).toordinal(), (params.last or dt.date.max).toordinal()
-    unlimited = params.first is None and params.last is None
-    makes_query = np.where(rows["day"] > 0, (earliest <= rows["day"]) & (rows["day"] <= latest), unlimited)
-    if params.first_action:
-        makes_query &= rows["first"]
-    if rules.graded:
-        makes_query &= judgements.is_xy
+    day, unlimited = pl.col("day"), params.first is None and params.last is None
+    in_window = day.is_between(params.first or dt.date.min, params.last or dt.date.max).fill_null(unlimited)
+    wanted = in_window & (pl.col("first") | (not params.first_action)) & (pl.col("is_xy") | (not rules.graded))
+    found = usable.table.filter(wanted).select(number="query").unique()
     report = "search report" if rules.reports else "office action"
     article = "their first" if params.first_action else "a" if rules.reports else "an"
     what = f"an X or Y citation in {article} {report}" if rules.graded else "a citation by the examiner"
     window = f"applications with {what} of the window {params.first or ''} to {params.last or ''}"
-    found = np.unique(rows["query"][makes_query])
-    log.step("queries", len(np.unique(rows["query"])), len(found), window)
-    if not len(found):
-        problem = f"no application has {what} of the window ({len(rows)} usable citations in all)"
+    log.step("queries", usable.table["query"].n_unique(), len(found), window)
+    if found.is_empty():
+        problem = f"no application has {what} of the window ({len(usable)} usable citations in all)"
         raise DataError(problem, remedy=_ADD)
-    strata = TextMap(headers.numbers_of(found), headers.strata.coded(found))
-    return headers.index.rows_of(column(sample_queries(strata, params.queries, params.seed, log)))
+    strata = dict(headers.join(found, on="number", how="semi").select("number", "stratum").iter_rows())
+    return sample_queries(strata, params.queries, params.seed, log)
 
 
 def _corpus(
-    judgements: UsableCitations, documents: Rows, prior_art: Rows, queries: Rows, params: Params, log: BuildLog
-) -> Rows:
-    """Return the judged documents and a sample of others that a query may find."""
-    headers = judgements.headers
-    judged = np.unique(judgements.rows["document"])
-    in_time = documents[prior_art[documents] < headers.limit[queries].max()]
-    chosen = by_itself(headers.numbers_of(judged))
-    others = fill_up(values_of(headers.numbers_of(in_time)), chosen, params.documents, params.seed)
-    filed = "filed" if (prior_art < headers.public)[documents].any() else "public"
+    judgements: UsableCitations,
+    documents: pl.DataFrame,
+    headers: pl.DataFrame,
+    queries: Sequence[str],
+    params: Params,
+    log: BuildLog,
+) -> pl.DataFrame:
+    """Return the judged documents and a sample of others that a query may find, in the order of their numbers."""
+    judged = set(judgements.table["document"])
+    latest = headers.filter(pl.col("number").is_in(queries))["limit"].max()
+    in_time = documents.filter(pl.col("prior_art") < latest)
+    others = fill_up(in_time["number"], judged, params.documents, params.seed)
+    filed = "public" if documents.filter(pl.col("prior_art") < pl.col("day")).is_empty() else "filed"
     note = (
         f"{len(judged)} judged; {len(documents) - len(in_time)} were not {filed} before the latest priority date of a"
         " query"
     )
     log.step("corpus", len(documents), len(judged) + len(others), note)
-    return headers.in_order(np.concatenate([judged, headers.index.rows_of(column(others))]))
+    return documents.filter(pl.col("number").is_in([*judged, *others])).sort("number")
 
 
-def _write_claims(folder: Path, texts: Mapping[str, Patent], judgements: UsableCitations, log: BuildLog) -> ByClaim:
-    """Write the rejected claims as queries; return the places of the judgements of each."""
+_CLAIM = {"claim": pl.String, "query": pl.String, "places": pl.List(pl.Int64), "unjudged": pl.List(pl.String)}
+
+
+def _write_claims(
+    folder: Path, texts: Mapping[str, Patent], judgements: UsableCitations, log: BuildLog
+) -> pl.DataFrame:
+    """Write the rejected claims as queries.
+
+    Returns:
+        A row for each ``claim`` in order: its application (``query``), the ``places`` of the judgements against it, and
+        the documents that are ``unjudged`` for it.
+    """
     counts: Counter[str] = Counter()
-    documents = judgements.rows["document"]
-    query_of, claim_of = array("i"), array("i")
-    against_it, unjudged = Lists(), Lists()  # places of judgements, and rows of documents
-    citations = iter(judgements.citations)
-    for place, (query, places) in enumerate(judgements.by_query.items()):
-        parents = {claim.number: claim.depends_on for claim in texts[query].claims}
-        against: dict[int, list[int]] = {}
-        unspecific: set[int] = set()  # documents cited without a claim
-        for one, citation in zip(range(places.start, places.stop), citations, strict=False):
-            if not citation.claims:
-                counts["citations without a claim"] += 1
-                unspecific.add(int(documents[one]))
-            for claim in citation.claims:
-                if claim in parents:
-                    against.setdefault(claim, []).append(one)
-                else:
-                    counts["rejected claims that the application did not have as filed"] += 1
-        for claim, group in against.items():
-            if not judgements.is_xy[group].any():
-                counts["claims with A citations only"] += 1
-                continue
-            cited = set(documents[group].tolist())
-            above = [one for parent in ancestors(parents, claim) for one in against.get(parent, ())]
-            of_parent = set(documents[above].tolist()) - cited
-            unspecific_only = unspecific - of_parent - cited
-            counts["documents of a parent claim, unjudged"] += len(of_parent)
-            counts["documents cited without a claim, unjudged"] += len(unspecific_only)
-            query_of.append(place)
-            claim_of.append(claim)
-            against_it.append(group)
-            unjudged.append(of_parent | unspecific_only)
-    ids = column(map(layout.text_id, values_of(judgements.queries.take(pa.array(query_of, pa.int32()))), claim_of))
-    order = pc.sort_indices(ids).to_numpy()
-    rows = Keyed(ids.take(pa.array(order)), order)
 
-    def grades_of(row: int) -> dict[str, int]:
-        others = set(documents[judgements.of_query(query_of[row])].tolist()).difference(unjudged[row].tolist())
-        irrelevant = judgements.headers.numbers_of(np.array(list(others), np.int32)).to_pylist()
-        return dict(sorted((dict.fromkeys(irrelevant, 0) | judgements.grades(against_it[row])).items()))
+    def rejected() -> Iterator[tuple[str, str, list[int], list[str]]]:
+        rows = zip(judgements.table.select("query", "document", "is_xy").iter_rows(), judgements.citations, strict=True)
+        for query, group in groupby(enumerate(rows), key=lambda item: item[1][0][0]):
+            cited_by = {place: (document, is_xy, citation.claims) for place, ((_, document, is_xy), citation) in group}
+            parents = {claim.number: claim.depends_on for claim in texts[query].claims}
+            against: dict[int, list[int]] = {}
+            unspecific: set[str] = set()  # documents cited without a claim
+            for place, (document, _, claims) in cited_by.items():
+                if not claims:
+                    counts["citations without a claim"] += 1
+                    unspecific.add(document)
+                for claim in claims:
+                    if claim in parents:
+                        against.setdefault(claim, []).append(place)
+                    else:
+                        counts["rejected claims that the application did not have as filed"] += 1
+            for claim, places in against.items():
+                if not any(cited_by[place][1] for place in places):
+                    counts["claims with A citations only"] += 1
+                    continue
+                cited = {cited_by[place][0] for place in places}
+                above = (place for parent in ancestors(parents, claim) for place in against.get(parent, ()))
+                of_parent = {cited_by[place][0] for place in above} - cited
+                unspecific_only = unspecific - of_parent - cited
+                counts["documents of a parent claim, unjudged"] += len(of_parent)
+                counts["documents cited without a claim, unjudged"] += len(unspecific_only)
+                yield layout.text_id(query, claim), query, places, sorted(of_parent | unspecific_only)
 
-    by_claim = Composed(rows, against_it.__getitem__)
-    log.step("claims", len(judgements), len(by_claim), counts_note(dict(sorted(counts.items()))))
-    if by_claim:
-        of_claim = Composed(by_claim, lambda places: [judgements[place] for place in places.tolist()])
-        layout.write_claims(folder, texts, Composed(rows, grades_of), of_claim)
+    claims = frame_of(rejected(), _CLAIM).sort("claim")
+    log.step("claims", judgements.table["query"].n_unique(), len(claims), counts_note(dict(sorted(counts.items()))))
+    if len(claims):
+        against_it = _exploded(claims, judgements)
+        others = claims.join(judgements.table.select("query", "document").unique(), on="query")
+        others = others.filter(~pl.col("document").is_in(pl.col("unjudged")))
+        judged = [against_it.select("claim", "document", "grade"), others.select("claim", "document", grade=pl.lit(0))]
+        of_claim = Composed(Keyed(column(claims["claim"]), claims["places"].to_list()), judgements.at)
+        layout.write_claims(folder, texts, grades_of(pl.concat(judged, how="vertical_relaxed"), "claim"), of_claim)
         _log_locations(judgements.citations, log)
-    return by_claim
+    return claims
+
+
+def _exploded(claims: pl.DataFrame, judgements: UsableCitations) -> pl.DataFrame:
+    """Return a row for each claim and each judgement against it."""
+    each = claims.select("claim", place="places").explode("place")
+    table = judgements.table.select(pl.col("place").cast(pl.Int64), "document", "grade")
+    return each.join(table, on="place", maintain_order="left")
 
 
 def _write_passages(
     folder: Path,
     patents: Sequence[Patent],
-    corpus: Rows,
+    corpus: pl.DataFrame,
     judgements: UsableCitations,
-    by_claim: ByClaim,
+    claims: pl.DataFrame,
     every_document: bool,
     log: BuildLog,
 ) -> None:
     """Write the paragraphs of the judged documents, or of all, as documents."""
-    documents = judgements.rows["document"]
-    judged = np.zeros(len(judgements), bool)
-    for places in by_claim.values():
-        judged[places] = True
-    of_document, with_paragraphs, n_paragraphs = RowsOf(documents), array("i"), 0
-    cited, list_of = Lists(), np.full(len(judgements), -1, np.int32)  # cited paragraphs, and their list by judgement
-    for row in values_of(corpus if every_document else corpus[np.isin(corpus, documents[judged])]):
-        numbered = layout.numbered_paragraphs(patents[row]).keys()
-        if not numbered:
-            continue
-        with_paragraphs.append(row)
-        n_paragraphs += len(numbered)
-        for place in filter(judged.__getitem__, of_document(row)):
-            one = judgements[place]
-            # a citation of another publication of the family names paragraphs of that one
-            named = paragraphs_in(one.citation.passages) if one.citation.cited == one.document else ()
-            if not numbered.isdisjoint(named):
-                list_of[place] = len(cited)
-                cited.append(number for number in named if number in numbered)
-    qrels = _graded_paragraphs(judgements, by_claim, cited, list_of)
+    against = _exploded(claims, judgements)
+    judged = dict(against.group_by("document").agg(pl.col("place").unique()).iter_rows())
+    searched = corpus.filter(every_document | pl.col("number").is_in(list(judged)))
+    with_paragraphs: list[tuple[str, int]] = []
+    n_paragraphs = 0
+
+    def cited() -> Iterator[tuple[int, str]]:
+        nonlocal n_paragraphs
+        for document, row in searched.select("number", "row").iter_rows():
+            numbered = layout.numbered_paragraphs(patents[row]).keys()
+            if not numbered:
+                continue
+            with_paragraphs.append((document, row))
+            n_paragraphs += len(numbered)
+            for place in judged.get(document, ()):
+                citation = judgements.citations[place]
+                # a citation of another publication of the family names paragraphs of that one
+                named = paragraphs_in(citation.passages) if citation.cited == document else ()
+                yield from ((place, layout.text_id(document, number)) for number in named if number in numbered)
+
+    paragraphs = frame_of(cited(), {"place": pl.Int64, "paragraph": pl.String})
+    graded = against.join(paragraphs, on="place").select("claim", "grade", document="paragraph")
+    graded = graded.filter(pl.col("grade").max().over("claim") > CATEGORIES["A"].gain)
+    qrels = grades_of(graded, "claim")
+    n_judged, n_naming = sum(map(len, judged.values())), paragraphs["place"].n_unique()
     note = (
         f"claims with a cited paragraph; of {n_paragraphs} numbered paragraphs of {len(with_paragraphs)} documents;"
-        f" {int(judged.sum()) - len(cited)} citations name none of them"
+        f" {n_judged - n_naming} citations name none of them"
     )
-    log.step("passages", len(by_claim), len(qrels), note)
+    log.step("passages", len(claims), len(qrels), note)
     if qrels:
-        numbers = judgements.headers.numbers
-        texts = ((numbers[row].as_py(), layout.numbered_paragraphs(patents[row])) for row in with_paragraphs)
+        texts = ((document, layout.numbered_paragraphs(patents[row])) for document, row in with_paragraphs)
         layout.write_passages(folder, texts, qrels)
-
-
-def _graded_paragraphs(
-    judgements: UsableCitations, by_claim: ByClaim, cited: Lists, list_of: Rows
-) -> Mapping[str, dict[str, int]]:
-    """Return the grades of cited paragraphs by claim, from a temporary file; some are more than background."""
-    grades: DiskList[dict[str, int]] = DiskList()
-
-    def claims() -> Iterator[str]:
-        for claim, places in by_claim.items():
-            found: dict[str, int] = {}
-            for place in places[list_of[places] >= 0].tolist():
-                one = judgements[place]
-                for number in cited[list_of[place]].tolist():
-                    key = layout.text_id(one.document, number)
-                    found[key] = max(one.grade, found.get(key, 0))
-            if max(found.values(), default=0) > CATEGORIES["A"].gain:
-                grades.append(found)
-                yield claim
-
-    return Keyed(column(claims()), grades)
 
 
 def ancestors(parents: Mapping[int, Sequence[int]], claim: int) -> set[int]:

@@ -13,7 +13,7 @@ from patent_mteb.patents.matching import match
 from patent_mteb.patents.on_disk import publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes import patentmap
-from patent_mteb.recipes.open_citations import Headers, Rules, days_as_prior_art, usable_citations
+from patent_mteb.recipes.open_citations import Rules, read_headers, usable_citations, with_prior_art
 from patent_mteb.recipes.patentmap import GAINS, strongest_type
 from patent_mteb.recipes.steps import BuildLog
 
@@ -73,8 +73,8 @@ def test_inspect_counts_it_so(category):
 
 
 def judged(citations, patents):
-    headers, rules = Headers(patents), Rules((), True, None)
-    return usable_citations(citations, headers, days_as_prior_art(headers, rules), rules)
+    rules = Rules((), True, None)
+    return usable_citations(citations, with_prior_art(read_headers(patents), rules), rules)
 
 
 @pytest.mark.parametrize("category", TABLE)

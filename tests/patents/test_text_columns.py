@@ -13,11 +13,9 @@ from scipy.sparse.csgraph import connected_components
 
 from patent_mteb.patents import text_columns
 from patent_mteb.patents.families import Groups
+from patent_mteb.patents.matching import _RowsOf
 from patent_mteb.patents.text_columns import (
-    Few,
     Keyed,
-    Lists,
-    RowsOf,
     TextIndex,
     TextMap,
     by_itself,
@@ -61,24 +59,6 @@ def test_values_are_those_of_the_array(size, monkeypatch):
         )
         assert coded_values == values
     assert list(values_of(np.arange(5))) == [0, 1, 2, 3, 4]
-
-
-def test_few_values_and_lists_of_numbers():
-    few, lists = Few(), Lists()
-    for value in ("b", "a", "b", ""):
-        few.append(value)
-    rows = np.array([3, 0, 1, 2], np.int32)
-    assert (few[2], few.values, few.codes(rows).tolist()) == ("b", ["b", "a", ""], [2, 0, 1, 0])
-    assert few.coded(rows).to_pylist() == ["", "b", "a", "b"]
-    assert few.map(rows, len).tolist() == [0, 1, 1, 1]
-    assert [few.code("a"), few.code("new"), few.values[-1]] == [1, 3, "new"]
-    few.append("new")  # after its codes were read
-    for numbers in ([5, 1], [], [7]):
-        lists.append(numbers)
-    assert [one.tolist() for one in lists] == [[5, 1], [], [7]] and len(lists) == 3
-    assert lists[np.int32(2)].dtype == np.int32
-    assert [one.tolist() for one in lists.numbered()] == [[0, 0, 2], [5, 1, 7]]
-    assert few.codes().tolist() == [0, 1, 0, 2, 3]
 
 
 def test_texts_by_themselves(of_any_hash):
@@ -136,7 +116,7 @@ def test_groups_are_connected_components(seed):
     _, component = connected_components(coo_array((np.ones(25), (ones, others)), (40, 40)), directed=False)
     least = [int(np.flatnonzero(component == component[member])[0]) for member in range(40)]
     assert groups.of_all().tolist() == [groups.of(member) for member in range(40)] == least
-    rows_of = RowsOf(component.astype(np.int32))
+    rows_of = _RowsOf(component.astype(np.int32))
     assert [rows_of(group) for group in range(-1, 40)] == [
         np.flatnonzero(component == group).tolist() for group in range(-1, 40)
     ]

@@ -9,13 +9,13 @@ from open_us_patents import D1, D2, D3, D4, D5, D6, D7, Q1, Q2
 
 from patent_mteb import recipes
 from patent_mteb.errors import DataError
+from patent_mteb.patents import tables
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.on_disk import DiskList, stored
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.recipes import graph
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.beir import read_beir
-from patent_mteb.recipes.open_citations import Headers, Rules, days_as_prior_art, usable_citations
+from patent_mteb.recipes.open_citations import Rules, read_headers, usable_citations, with_prior_art
 
 RULES = ("first=2021-01-01", "last=2023-12-31", "match=family")
 
@@ -124,13 +124,7 @@ def test_samples_depend_on_numbers_only_and_records_may_be_in_files(tmp_path):
 
 def test_the_application_as_filed_is_the_first_publication_before_grant():
     def of_publications(patents):
-        headers = Headers(patents)
-        first = headers.filed[headers.applications]
-        return {
-            patents[row].publication_number: patents[one].publication_number
-            for row, one in enumerate(first)
-            if one >= 0
-        }
+        return dict(read_headers(patents).drop_nulls("filed").select("number", "filed").iter_rows())
 
     found = of_publications(world.PATENTS)
     assert found["US11500001B2"] == found[Q1] == Q1
@@ -150,7 +144,7 @@ def test_a_document_is_the_first_publication_of_its_family_with_a_date_and_a_tex
         Patent("US2010000003A1", "WITHOUT TEXT", title="Pump", **day),
         Patent("US2010000004A1", "WITHOUT DATE", **text),
     ]
-    assert [row for row in Headers(patents).documents if row >= 0] == [2]
+    assert set(read_headers(patents)["document"].drop_nulls()) == {"US2012000001A1"}
 
 
 @pytest.mark.parametrize(
@@ -174,9 +168,9 @@ def test_rules_on_days_of_documents_and_of_citations_without_a_date(rules, count
         patent("US2021000001A1", "LATER", "2019-06-01", "2020-12-01"),
         patent("US2020000001A1", "QUERY", "2019-01-01", "2020-06-01"),
     ]
-    headers = Headers(patents)
+    headers = with_prior_art(read_headers(patents), rules)
     citations = [Citation("US2020000001A1", one.publication_number, "X") for one in patents[:3]]
-    found, counts = usable_citations(citations, headers, days_as_prior_art(headers, rules), rules)
+    found, counts = usable_citations(citations, headers, rules)
     families = {one.publication_number: one.family_id for one in patents}
     assert sorted(families[one.document] for one in found) == counted and sum(counts.values()) == 3 - len(counted)
     assert {one.day for one in found} == {day} and {one.first for one in found} == {day is not None}
@@ -184,7 +178,7 @@ def test_rules_on_days_of_documents_and_of_citations_without_a_date(rules, count
 
 @pytest.mark.parametrize("at_once", [2, 10_000])
 def test_only_citations_without_claims_give_their_statutes_to_others_of_the_pair(at_once, monkeypatch):
-    monkeypatch.setattr(graph, "_AT_ONCE", at_once)
+    monkeypatch.setattr(tables, "_ROWS_AT_ONCE", at_once)
     query, cited, other = (
         Patent(f"US20{year}000001A1", family, abstract="A pump.", publication_date=dt.date(2000 + year, 1, 1))
         for year, family in ((20, "Q"), (10, "D"), (11, "E"))
@@ -202,8 +196,9 @@ def test_only_citations_without_claims_give_their_statutes_to_others_of_the_pair
         citation(other, (1,)),
         citation(other, (2,), ("103",)),
     ]
-    headers, rules = Headers(patents), Rules((), True, None)
-    found, _ = usable_citations(citations, headers, days_as_prior_art(headers, rules), rules)
+    rules = Rules((), True, None)
+    headers = with_prior_art(read_headers(patents), rules)
+    found, _ = usable_citations(citations, headers, rules)
     assert [one.statutes for one in found] == [("102", "103"), ("103",), ("102",), ("101",), (), ("103",)]
 
 
