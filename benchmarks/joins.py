@@ -22,10 +22,11 @@ _AT_ONCE = 1_000_000
 
 
 def columns(folder: Path) -> int:
+    import polars as pl
     import pyarrow.parquet as pq
 
     from patent_mteb.patents.records import Citation
-    from patent_mteb.patents.text_columns import TextMap, coded, column
+    from patent_mteb.patents.tables import frame_of
     from patent_mteb.recipes.graph import family_graph
 
     def texts(name: str) -> Iterator[str]:
@@ -36,7 +37,9 @@ def columns(folder: Path) -> int:
         for batch in pq.ParquetFile(folder / "citations.parquet").iter_batches(10_000):
             yield from map(Citation, batch["citing"].to_pylist(), batch["cited"].to_pylist())
 
-    return family_graph(citations(), TextMap(column(texts("number")), coded(texts("family")))).n_edges
+    columns = {"number": pl.String, "family": pl.String}
+    publications = frame_of(zip(*map(texts, columns), strict=True), columns)
+    return len(family_graph(citations(), publications).edges)
 
 
 def duckdb(folder: Path) -> int:

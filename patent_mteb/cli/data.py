@@ -572,18 +572,20 @@ def _writer(endpoint: str | None, model: str | None, characters: int, requests: 
 
 def _chosen(patents: Sequence[Patent], root: Path | None) -> Sequence[Patent]:
     """Return all patents, or those that are queries of the Sophia data in a directory."""
+    import polars as pl
+
     from patent_mteb.files import read_jsonl
     from patent_mteb.patents.on_disk import only, publications
 
     if root is None:
         return patents
     wanted = {row["_id"] for _, row in read_jsonl(root / "Sophia" / "queries.jsonl", ["_id"])}
-    if lacking := wanted - {patent.publication_number for patent in publications(patents)}:
+    if lacking := wanted - set(publications(patents)["number"]):
         raise DataError(
             f"{len(lacking)} queries of {root} are not among the records, such as {min(lacking)}",
             remedy="name their records",
         )
-    return only(patents, lambda patent: patent.publication_number in wanted)
+    return only(patents, pl.col("number").is_in(list(wanted)))
 
 
 @command("data forget", "patent-mteb data forget")

@@ -227,7 +227,7 @@ def _changes(job: Job, corpus: Corpus, reports: Sequence[Report], tasks: Sequenc
     from patent_mteb.training.comparing import compare_tasks
 
     base, *others = (report.meta for report in reports if report.meta)
-    queries = frozenset(patent.publication_number for patent in publications(corpus.members("test")))
+    queries = frozenset(publications(corpus.members("test"))["number"])
     only = {task.metadata.name: queries if _is_of(task, corpus.folder) else None for task in tasks}
     return compare_tasks(job.out / "results" / "results", base, others, only)
 

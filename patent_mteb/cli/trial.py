@@ -247,7 +247,7 @@ def _impossible(file: Path, folder: Path, collection: Collection, found: Inspect
         remedy = "export the column of cited patents too (Cited Patents, Cites, or References Cited in most databases)"
         problem = "the list has no citations, so no search for cited patents can be measured"
         return DataError(problem, path=file, remedy=remedy + instead)
-    known = {patent.publication_number for patent in publications(collection.patents)}
+    known = set(publications(collection.patents)["number"])
     lacking = Counter(one.cited for one in collection.citations if one.cited not in known)
     path = write_text(folder / _LACKING, "".join(f"{cut(number)}\n" for number, _ in lacking.most_common()))
     problem = f"only {links} of {found.citations} citations lead to another patent of the list, which is too few"

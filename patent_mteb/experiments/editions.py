@@ -27,6 +27,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
+import polars as pl
 import pyarrow
 
 from patent_mteb import recipes
@@ -166,17 +167,22 @@ def _write_records(place: Path, collection: Collection, manifest: _Manifest) -> 
     rules: Mapping[str, str] = manifest.head["rules"]
     if rules["families"] != collection.family_definition:
         collection = with_families(collection, rules["families"])
-    family_of = publications(collection.patents).family_of
-    documents, queries = (
-        {family_of[key] for known, key, *_ in manifest.texts if known == part} for part in ("documents", "applications")
+    known = publications(collection.patents)
+
+    def of_families_of(numbers: Iterable[str]) -> set[str]:
+        """Return the publications of the families of some."""
+        families = known.filter(pl.col("number").is_in(list(numbers)))["family"]
+        return set(known.filter(pl.col("family").is_in(families.implode()))["number"])
+
+    judged, queries = (
+        of_families_of(key for its, key, *_ in manifest.texts if its == part) for part in ("documents", "applications")
     )
     matched, _ = match(collection.citations, collection, rules["match"], joined=False)
-    citations = stored_like((one for one in matched if family_of[one.citing] in queries), matched)
-    families = documents.union(queries, (family_of[one.cited] for one in citations))
+    citations = stored_like((one for one in matched if one.citing in queries), matched)
+    written = judged.union(queries, of_families_of(one.cited for one in citations))
     write_records(place / "citations.parquet", Citation, citations)
-    write_records(
-        place / "patents.parquet", Patent, (_outlined(one) for one in collection.patents if one.family_id in families)
-    )
+    outlined = (_outlined(one) for one in collection.patents if one.publication_number in written)
+    write_records(place / "patents.parquet", Patent, outlined)
 
 
 def _outlined(patent: Patent) -> Patent:
@@ -211,8 +217,8 @@ def rebuild(
     """
     head = _read(manifest).head
     outlines = read_collection(manifest)
-    rows = {one.publication_number: row for row, one in enumerate(publications(collection.patents))}
-    if rows.keys().isdisjoint(one.publication_number for one in publications(outlines.patents)):
+    rows: dict[str, int] = dict(publications(collection.patents).select("number", "row").iter_rows())
+    if rows.keys().isdisjoint(publications(outlines.patents)["number"]):
         remedy = "import the full text of the publications of patents.parquet"
         raise DataError(
             f"the records have none of the {len(outlines.patents)} publications", path=manifest, remedy=remedy

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.families import read_families, with_families
-from patent_mteb.patents.on_disk import DiskList, stored, stored_like
+from patent_mteb.patents.on_disk import DiskList, publications, stored, stored_like
 from patent_mteb.patents.records import Citation, Patent, Relation, read_records
 
 _PREFIX = "application "
@@ -32,7 +32,7 @@ def citing_application(number: str) -> str:
 
 
 def of_publications(
-    citations: Sequence[Citation], patents: Iterable[Patent], relations: Iterable[Relation] = ()
+    citations: Sequence[Citation], patents: Sequence[Patent], relations: Iterable[Relation] = ()
 ) -> Sequence[Citation]:
     """Replace each citing application by its publication before grant, or else by its first publication.
 
@@ -41,8 +41,8 @@ def of_publications(
     if not any(one.citing.startswith(_PREFIX) for one in citations):
         return citations
     published: dict[str, list[str]] = {}
-    for patent in patents:
-        published.setdefault(citing_application(patent.application_number), []).append(patent.publication_number)
+    for application, number in publications(patents).select("application", "number").iter_rows():
+        published.setdefault(citing_application(application), []).append(number)
     for relation in relations:
         if relation.kind == "application":
             published.setdefault(citing_application(relation.related), []).append(relation.number)
@@ -99,7 +99,7 @@ def read_collection(records: Path | str, citations: Path | str | None = None, de
     related = DiskList(read_records(relations, Relation)) if relations else []
     collection = Collection(
         published,
-        of_publications(DiskList(read_records(edges, Citation)), published.publications, related) if edges else [],
+        of_publications(DiskList(read_records(edges, Citation)), published, related) if edges else [],
         related,
         read_families(families) if families.exists() else {},
     )

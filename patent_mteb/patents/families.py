@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -189,26 +190,29 @@ class Publications:
     def __init__(
         self, patents: Sequence[Patent], relations: Sequence[Relation] = (), families: Mapping[str, str] | None = None
     ) -> None:
-        self.outlines, table = publications(patents), TextMap.of(families or {})
-        self.name = name = publication_names(pa.concat_arrays([self.outlines.numbers, table.column]))
+        self.table, table = publications(patents), TextMap.of(families or {})
+        self.numbers, families_read, applications = (
+            column(self.table[name]) for name in ("number", "family", "application")
+        )
+        self.name = name = publication_names(pa.concat_arrays([self.numbers, table.column]))
         self._relations, self._kinds = relations, coded(one.kind for one in relations)
-        parts = np.cumsum([len(self.outlines), len(table), len(relations)])
-        written = chain(values_of(self.outlines.numbers), table, (one.number for one in relations))
+        parts = np.cumsum([len(self.table), len(table), len(relations)])
+        written = chain(values_of(self.numbers), table, (one.number for one in relations))
         related = (name(one.related) if one.kind in RELATED_PUBLICATIONS else "" for one in relations)
         named = coded_in_order(chain(map(name, written), related))
         self.names: pa.LargeStringArray = named.dictionary
         self.of_records, of_table, self._subjects, self._related = np.split(codes_of(named), parts)
         self._record_of = np.full(len(self.names), -1, np.int32)  # of each publication: its last record
-        self._record_of[self.of_records] = np.arange(len(self.outlines), dtype=np.int32)
+        self._record_of[self.of_records] = np.arange(len(self.table), dtype=np.int32)
 
-        filed = coded_in_order(self._application_names())
+        filed = coded_in_order(self._application_names(applications))
         self._applications: pa.LargeStringArray = filed.dictionary
         self._filed, self._related_applications = np.split(
             np.where(is_filled(filed), codes_of(filed), -1).astype(np.int32), parts[:1]
         )
 
         alone = (values_of(self.names.take(pa.array(ends))) for ends in (self._subjects, self._related))
-        own = coded_in_order(chain(values_of(self.outlines.families), values_of(table.coded), *alone))
+        own = coded_in_order(chain(values_of(families_read), values_of(table.coded), *alone))
         self._families: pa.LargeStringArray = own.dictionary
         self.family_of_records, family_of_table, *alone_codes = np.split(codes_of(own), parts)
         self.own = np.full(len(self.names), -1, np.int32)
@@ -220,10 +224,10 @@ class Publications:
         self._listed = _first_uses(np.concatenate([self.of_records, of_table]))
         self._first_publication = len(self._applications) + len(self._families)
 
-    def _application_names(self) -> Iterator[str]:
+    def _application_names(self, applications: pa.LargeStringArray) -> Iterator[str]:
         """Yield the application of each record, then the one that each relation names."""
         names = values_of(self.names.take(pa.array(np.concatenate([self.of_records, self._subjects]))))
-        for written, name in zip(values_of(self.outlines.applications), names):  # noqa: B905  (the rest are relations)
+        for written, name in zip(values_of(applications), names):  # noqa: B905  (the rest are relations)
             yield _application_name(written, name)
         for relation, name in zip(self._relations, names, strict=True):
             office_of = name if relation.kind == "application" else ""
@@ -330,8 +334,8 @@ class Publications:
     def _written(self, publications: Rows) -> Iterator[str]:
         """Yield the numbers of publications as their records write them, without a record their names."""
         rows = self._record_of[publications]
-        texts = pa.concat_arrays([self.outlines.numbers, self.names])
-        return values_of(texts.take(pa.array(np.where(rows >= 0, rows, len(self.outlines) + publications))))
+        texts = pa.concat_arrays([self.numbers, self.names])
+        return values_of(texts.take(pa.array(np.where(rows >= 0, rows, len(self.table) + publications))))
 
     def _joined(self) -> tuple[Rows, pa.DictionaryArray, dict[str, int]]:
         stated = self._stated()
@@ -432,7 +436,7 @@ def with_families(collection: Collection, definition: str) -> Collection:
 def _in_families(collection: Collection, definition: str) -> tuple[Collection, dict[str, int]]:
     known = Publications(collection.patents, collection.relations, collection.families)
     families, of_records, counts = known.families(definition)
-    patents = with_family(collection.patents, of_records)
+    patents = with_family(collection.patents, pl.Series(values_of(of_records), dtype=pl.String))
     return replace(collection, patents=patents, families=families, family_definition=definition), counts
 
 

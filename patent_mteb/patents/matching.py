@@ -102,13 +102,13 @@ class _RowsOf:
 
 
 class _Finder:
-    """Finds the record of a number, as a row of the outlines, and the first step that matches it."""
+    """Finds the record of a number, as a row of its table, and the first step that matches it."""
 
     def __init__(self, collection: Collection) -> None:
         known = Publications(collection.patents, collection.relations, collection.families)
-        self.outlines, self._name = known.outlines, known.name
-        self.by_number = TextIndex(self.outlines.numbers)
-        numbers = [column(map(form, values_of(self.outlines.numbers))) for form in (normal_form, key_of)]
+        self.table, self.numbers, self._name = known.table, known.numbers, known.name
+        self.by_number = TextIndex(self.numbers)
+        numbers = [column(map(form, values_of(self.numbers))) for form in (normal_form, key_of)]
         self._by_normal_form, self._by_key, self._by_name = map(TextIndex, (*numbers, known.names))
         self._application = known.groups_of(known.by_application()[0])
         self._of_application = _RowsOf(self._application[known.of_records])
@@ -143,7 +143,7 @@ class _Finder:
         """
         found: dict[str, list[int]] = {}
         for row in self._by_key.rows(number.key):
-            other = read_number(self.outlines.numbers[row].as_py())
+            other = read_number(self.numbers[row].as_py())
             found.setdefault(series(other) if other and other.kind else "", []).append(row)
         if number.kind:
             return [*found.get(series(number), ()), *found.get("", ())]
@@ -153,8 +153,8 @@ class _Finder:
         """Prefer the same office, then the earliest date, then the lowest number."""
 
         def distance(row: int) -> tuple[bool, dt.date, str]:
-            one = self.outlines[row]
-            return one.jurisdiction != office, one.publication_date or dt.date.max, one.publication_number
+            number, day = self.table["number"][row], self.table["day"][row]
+            return number[:2].upper() != office, day or dt.date.max, number
 
         return min(rows, key=distance)
 
@@ -206,12 +206,11 @@ def _ends(citations: Iterable[Citation], collection: Collection) -> _Ends:
         if rows[place] < 0:
             needs[place], rows[place] = finder.find(text, number)
     citing, cited = codes_of(written).reshape(-1, 2).T
-    outlines = finder.outlines
     return _Ends(
         (needs[citing], needs[cited]),
         (rows[citing], rows[cited]),
-        outlines.numbers,
-        codes_of(outlines.families),
+        finder.numbers,
+        finder.table["family"].rank("dense").to_numpy(),
         unreadable,
     )
 

@@ -27,7 +27,7 @@ def near_duplicates(patents: Sequence[Patent]) -> pl.DataFrame:
     Records without abstract are in no group.
     """
     keys = (near_duplicate_key(patent) or None for patent in patents)
-    table = publications(patents).table.with_columns(group=pl.Series(keys, dtype=pl.Binary))
+    table = publications(patents).with_columns(group=pl.Series(keys, dtype=pl.Binary))
     return table.drop_nulls("group").filter(pl.col("family").n_unique().over("group") > 1)
 
 
@@ -51,15 +51,15 @@ def with_near_duplicates(collection: Collection, setting: str, alike: pl.DataFra
         families = TextMap.of(collection.families)
         return replace(
             collection,
-            patents=with_family(collection.patents, renamed(publications(collection.patents).families, first)),
+            patents=with_family(collection.patents, publications(collection.patents)["family"].replace(first)),
             families=TextMap(families.column, renamed(families.coded, first)),
             family_definition=f"{collection.family_definition}, twins merged",
         )
     by_age = alike.sort("day", "number", nulls_last=True)
-    dropped = set(by_age.filter(pl.col("family") != pl.col("family").first().over("group"))["number"])
+    dropped = by_age.filter(pl.col("family") != pl.col("family").first().over("group"))["number"]
     return replace(
         collection,
-        patents=only(collection.patents, lambda patent: patent.publication_number not in dropped),
+        patents=only(collection.patents, ~pl.col("number").is_in(dropped.implode())),
         family_definition=f"{collection.family_definition}, twins left out",
     )
 
@@ -71,7 +71,7 @@ def citing_near_duplicates(
 
     The nearest neighbour of such a query is its near-duplicate, which is hardly ever relevant.
     """
-    citing = publications(patents).table.join(links_of(links), left_on="number", right_on="citing", how="semi")
+    citing = publications(patents).join(links_of(links), left_on="number", right_on="citing", how="semi")
     families = citing.select(pl.col("family").unique())
     return len(families.join(alike, on="family", how="semi")), len(families)
 

@@ -11,7 +11,6 @@ The temporary files have no name, so nothing is left when a process is killed. T
 
 from __future__ import annotations
 
-import datetime as dt
 import heapq
 import os
 import pickle
@@ -26,18 +25,15 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from patent_mteb.errors import temporary_files
 from patent_mteb.patents.records import Description, ExpertSummary, MachineSummaries, Patent, TextLanguages
-from patent_mteb.patents.text_columns import Rows, TextMap, coded, values_of
+from patent_mteb.patents.tables import frame_of
 
 _Record = TypeVar("_Record")
 _Sortable = TypeVar("_Sortable", bound=tuple[Any, ...])
 _BYTES_AT_ONCE = 1 << 20
 _SORTED_AT_ONCE = 100_000
-_OUTLINES_AT_ONCE = 10_000
 
 
 class _Stored(Sequence[_Record]):
@@ -135,79 +131,31 @@ _EMPTY: dict[str, Any] = dict(zip(("description", "expert", "summaries", "langua
 
 def outline(patent: Patent) -> Patent:
     """Return a record with the number, family, publication date and application number only."""
-    return _outline(patent.publication_number, patent.family_id, patent.application_number, patent.publication_date)
-
-
-class Outlines(_Stored[Patent]):
-    """Outlines of patents as columns, in about 60 bytes a patent. An item is a new record on each access."""
-
-    def __init__(self, numbers: pa.Array, families: pa.DictionaryArray, applications: pa.Array, days: pa.Array) -> None:
-        self.numbers, self.families, self.applications, self.days = numbers, families, applications, days
-
-    @classmethod
-    def of(cls, patents: Iterable[Patent]) -> Outlines:
-        """Read outlines from patents, with one of these in memory at a time."""
-        fields = attrgetter("publication_number", "family_id", "application_number", "publication_date")
-        rows = map(fields, patents)
-        kinds = (pa.large_string(), pa.large_string(), pa.large_string(), pa.date32())
-        blocks = [[pa.array([], kind)] for kind in kinds]
-        while some := list(islice(rows, _OUTLINES_AT_ONCE)):
-            for block, values, kind in zip(blocks, zip(*some, strict=True), kinds, strict=True):
-                block.append(pa.array(values, kind))
-        numbers, families, applications, days = map(pa.concat_arrays, blocks)
-        return cls(numbers, coded(families), applications, days)
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """A row for each patent: its place ``row``, ``number``, ``family``, ``application`` and ``day``."""
-        columns = (self.numbers, self.families, self.applications, self.days)
-        names = ("number", "family", "application", "day")
-        table = pl.DataFrame([pl.from_arrow(one) for one in columns], names)
-        return table.with_columns(pl.col("family").cast(pl.String)).with_row_index("row")
-
-    @property
-    def family_of(self) -> TextMap:
-        return TextMap(self.numbers, self.families)
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def _at(self, row: int) -> Patent:
-        return _outline(*(one[row].as_py() for one in (self.numbers, self.families, self.applications, self.days)))
-
-    def __iter__(self) -> Iterator[Patent]:
-        return map(_outline, *map(values_of, (self.numbers, self.families, self.applications, self.days)))
-
-    def at(self, rows: Sequence[int] | Rows) -> Outlines:
-        """Return some rows, in that order."""
-        taken = pa.array(rows, pa.int32())
-        return Outlines(*(one.take(taken) for one in (self.numbers, self.families, self.applications, self.days)))
-
-
-def _outline(number: str, family: str, application: str, day: dt.date | None) -> Patent:
+    number, family, application, day = _fields(patent)
     return Patent(number, family, publication_date=day, application_number=application, **_EMPTY)
 
 
-class StoredPatents(_Stored[Patent]):
-    """Patents in a temporary file. Their outlines, with the current families, are in ``publications``."""
+_COLUMNS = {"number": pl.String, "family": pl.String, "application": pl.String, "day": pl.Date}
+_fields = attrgetter("publication_number", "family_id", "application_number", "publication_date")
 
-    def __init__(self, records: DiskList[Patent], rows: Rows | range, publications: Outlines) -> None:
-        self.records, self.rows, self.publications = records, rows, publications
+
+class StoredPatents(_Stored[Patent]):
+    """Patents in a temporary file. Their table, with the current families, is in ``publications``."""
+
+    def __init__(self, records: DiskList[Patent], places: Sequence[int], publications: pl.DataFrame) -> None:
+        self.records, self.places, self.publications = records, places, publications
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.places)
 
     def _at(self, row: int) -> Patent:
-        return _in_family(self.records[int(self.rows[row])], self.publications.families[row].as_py())
+        return _in_family(self.records[self.places[row]], self.publications["family"][row])
 
     def __iter__(self) -> Iterator[Patent]:
         # Reading in the order of the file is much faster; a range means that all records are in that order.
-        records = self.records if isinstance(self.rows, range) else map(self.records.__getitem__, self.rows.tolist())
-        return map(_in_family, records, values_of(self.publications.families))
-
-    def at(self, rows: Rows) -> StoredPatents:
-        """Return the patents at some rows, in that order."""
-        return StoredPatents(self.records, np.asarray(self.rows, np.int32)[rows], self.publications.at(rows))
+        in_order = isinstance(self.places, range)
+        records = self.records if in_order else map(self.records.__getitem__, self.places)
+        return map(_in_family, records, self.publications["family"])
 
 
 def _in_family(patent: Patent, family: str) -> Patent:
@@ -223,35 +171,45 @@ def stored(patents: Iterable[Patent]) -> StoredPatents:
             records.append(patent)
             yield patent
 
-    outlines = Outlines.of(written())
-    return StoredPatents(records, range(len(records)), outlines)
+    table = _table(written())
+    return StoredPatents(records, range(len(records)), table)
 
 
-def publications(patents: Sequence[Patent]) -> Outlines:
-    if isinstance(patents, Outlines):
-        return patents
-    return patents.publications if isinstance(patents, StoredPatents) else Outlines.of(patents)
+def _table(patents: Iterable[Patent]) -> pl.DataFrame:
+    return frame_of(map(_fields, patents), _COLUMNS).with_row_index("row")
 
 
-def with_family(patents: Sequence[Patent], families: pa.DictionaryArray) -> Sequence[Patent]:
+def publications(patents: Sequence[Patent]) -> pl.DataFrame:
+    """Return the bibliographic data of patents that decide what becomes of them.
+
+    Returns:
+        A row for each patent: its place ``row``, ``number``, ``family``, ``application`` number and ``day`` of
+        publication, null if unknown.
+    """
+    return patents.publications if isinstance(patents, StoredPatents) else _table(patents)
+
+
+def with_family(patents: Sequence[Patent], families: pl.Series) -> Sequence[Patent]:
     """Return the patents with other families, one a patent."""
     if isinstance(patents, StoredPatents):
-        known = patents.publications
-        outlines = Outlines(known.numbers, families, known.applications, known.days)
-        return StoredPatents(patents.records, patents.rows, outlines)
-    return list(map(_in_family, patents, values_of(families)))
+        table = patents.publications.with_columns(families.alias("family"))
+        return StoredPatents(patents.records, patents.places, table)
+    return list(map(_in_family, patents, families))
 
 
-def only(patents: Sequence[Patent], condition: Callable[[Patent], bool]) -> Sequence[Patent]:
-    """Return the patents whose outlines meet a condition."""
+def _at(patents: Sequence[Patent], chosen: pl.DataFrame) -> Sequence[Patent]:
+    """Return the patents of some rows of their table, in that order."""
     if isinstance(patents, StoredPatents):
-        chosen = np.fromiter(map(condition, patents.publications), bool, len(patents))
-        return patents.at(np.flatnonzero(chosen).astype(np.int32))
-    return [patent for patent in patents if condition(patent)]
+        places = np.asarray(patents.places)[chosen["row"].to_numpy()]
+        return StoredPatents(patents.records, places.tolist(), chosen.drop("row").with_row_index("row"))
+    return [patents[row] for row in chosen["row"]]
+
+
+def only(patents: Sequence[Patent], condition: pl.Expr) -> Sequence[Patent]:
+    """Return the patents whose rows (:func:`publications`) meet a condition."""
+    return _at(patents, publications(patents).filter(condition))
 
 
 def by_number(patents: Sequence[Patent]) -> Sequence[Patent]:
     """Return the patents sorted by their publication numbers."""
-    if isinstance(patents, StoredPatents):
-        return patents.at(pc.sort_indices(patents.publications.numbers).to_numpy().astype(np.int32))
-    return sorted(patents, key=lambda patent: patent.publication_number)
+    return _at(patents, publications(patents).sort("number", maintain_order=True))

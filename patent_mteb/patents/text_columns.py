@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ def column(texts: Iterable[str]) -> pa.LargeStringArray:
     """Return texts as one array; few of them are Python strings at a time."""
     if isinstance(texts, pa.LargeStringArray):
         return texts
+    if isinstance(texts, pl.Series):
+        return texts.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.large_string())
     stream = iter(texts)
     blocks = iter(lambda: pa.array(islice(stream, _AT_ONCE), pa.large_string()), pa.array([], pa.large_string()))
     return pa.concat_arrays([pa.array([], pa.large_string()), *blocks])

@@ -303,4 +303,4 @@ def prepare(
 
 
 def _n_families(collection: Collection) -> int:
-    return publications(collection.patents).table["family"].n_unique()
+    return publications(collection.patents)["family"].n_unique()

@@ -227,7 +227,7 @@ def _outline(members: Sequence[Patent]) -> tuple[Any, ...]:
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
     """Write the three tables below ``root/datalyes/DAPFAM_patent``."""
     log = BuildLog("DAPFAM")
-    publications_read, cleaned = publications(patents).table, DiskList(map(clean_patent, patents))
+    publications_read, cleaned = publications(patents), DiskList(map(clean_patent, patents))
     log.step("bronze: publications", len(patents), len(patents))
 
     def members(rows: Iterable[int]) -> list[Patent]:

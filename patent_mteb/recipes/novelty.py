@@ -154,11 +154,10 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         raise DataError(problem, remedy="fetch PatSnap/novelty-search-bench from the hub and give --set truth=PATH")
     log = BuildLog(NAME)
     samples = read_truth(Path(params.truth))
-    records = publications(patents)
-    row_of = {one.publication_number: row for row, one in enumerate(records)}
+    row_of: dict[str, int] = dict(publications(patents).select("number", "row").iter_rows())
     known: dict[str, str] = {}  # from a normalised number to that of the record
-    for one in records:
-        known.setdefault(_normal(one.publication_number), one.publication_number)
+    for number in row_of:
+        known.setdefault(_normal(number), number)
     queries = {known[sample.number]: sample for sample in samples if sample.number in known}
     log.step("samples", len(samples), len(queries), f"{len(samples) - len(queries)} whose publication has no record")
     cited = [one for sample in queries.values() for one in sample.x]
@@ -169,7 +168,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     judged = {known[one] for sample in queries.values() for one in (*sample.x, *sample.x_family) if one in known}
     others = fill_up(row_of, judged, params.documents, params.seed)
     corpus = {number: row_of[number] for number in sorted([*judged, *others])}
-    log.step("corpus", len(records), len(corpus), f"{len(relevant)} of them relevant")
+    log.step("corpus", len(patents), len(corpus), f"{len(relevant)} of them relevant")
     if not relevant:
         problem = "no sample has an X document among the records"
         remedy = "import the cited documents too; their numbers are in the file"

@@ -86,7 +86,7 @@ def read_headers(patents: Sequence[Patent]) -> pl.DataFrame:
         first pre-grant publication (kind A), and ``document``: the earliest publication of the family with a date and a
         text in addition to the title. Each is null if unknown.
     """
-    table = publications(patents).table.drop("application").hstack(frame_of(map(_header, patents), _HEADER))
+    table = publications(patents).drop("application").hstack(frame_of(map(_header, patents), _HEADER))
     by_age = table.sort("day", "number", nulls_last=True)
     filed = by_age.filter("is_pre_grant").group_by("application").agg(filed=pl.first("number"))
     documents = by_age.filter("has_text").drop_nulls("day").group_by("family").agg(document=pl.first("number"))

@@ -318,7 +318,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     """Write ``root/ZoeYou/downstream``."""
     log = BuildLog("PatentMap")
     cleaned = DiskList(map(clean_patent, patents))
-    table = publications(patents).table.hstack(frame_of(map(_publication, cleaned), _PUBLICATION))
+    table = publications(patents).hstack(frame_of(map(_publication, cleaned), _PUBLICATION))
     known = _Publications(table.sort("number").with_row_index("place"), cleaned)
     log.step("publications", len(patents), len(table))
     failed = []

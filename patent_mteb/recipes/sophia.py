@@ -228,7 +228,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     """Write ``root/Sophia``."""
     log = BuildLog(NAME)
     cleaned = DiskList(map(clean_patent, patents))
-    publications_read = publications(patents).table.hstack(frame_of(map(_publication, cleaned), _PUBLICATION))
+    publications_read = publications(patents).hstack(frame_of(map(_publication, cleaned), _PUBLICATION))
     families = _families(publications_read)
     documents = families.filter(pl.col("n_sections") > 0).with_row_index("place")
     log.step("families", len(patents), len(families))

@@ -141,7 +141,7 @@ def read_documents(patents: Sequence[Patent]) -> Documents:
                 *(bool(views.SECTIONS[name](cleaned).strip()) for name in _SECTIONS),
             )
 
-    table = publications(patents).table.hstack(frame_of(rows(), _KNOWN))
+    table = publications(patents).hstack(frame_of(rows(), _KNOWN))
     return Documents(table, texts, list(labels))
 
 
@@ -372,7 +372,7 @@ def _write(
     patents: Sequence[Patent], citations: Sequence[Citation], folder: Path, params: Params, log: BuildLog
 ) -> int:
     """Write the tables (steps 0.1 to 0.8); return the number of documents."""
-    publications_read = publications(patents).table
+    publications_read = publications(patents)
     n_families = publications_read["family"].n_unique()
     log.step("0.1 id mapping", len(patents), len(publications_read), f"{n_families} simple families")
 

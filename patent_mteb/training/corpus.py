@@ -26,7 +26,7 @@ from patent_mteb.patents.on_disk import by_number, only, publications, stored
 from patent_mteb.patents.records import Citation, Claim, Label, Patent
 from patent_mteb.patents.tables import first_of_connected
 from patent_mteb.patents.text import clean_patent, text_key
-from patent_mteb.patents.text_columns import Keyed
+from patent_mteb.patents.text_columns import Keyed, column
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes import wipo_at
 from patent_mteb.recipes.beir import BeirFolder, read_beir, view_rows
@@ -56,12 +56,14 @@ class Corpus:
     is_sample: bool = False
 
     def members(self, split: str) -> Sequence[Patent]:
-        return only(self.patents, lambda patent: self.split.get(patent.family_id) == split)
+        return only(
+            self.patents, pl.col("family").is_in([family for family, its in self.split.items() if its == split])
+        )
 
     @cached_property
     def records(self) -> Mapping[str, Patent]:
         """The records by publication number, each of which is read on access."""
-        return Keyed(publications(self.patents).numbers, self.patents)
+        return Keyed(column(publications(self.patents)["number"]), self.patents)
 
     def sizes(self) -> dict[str, int]:
         counts = Counter(self.split.values())
@@ -111,7 +113,7 @@ def of_records(collection: Collection, name: str, shares: tuple[float, float] = 
 def split_families(patents: Sequence[Patent], shares: tuple[float, float]) -> dict[str, str]:
     """Split families by a hash of their ids. Families with equal title and abstract stay together."""
     alike = near_duplicates(patents).select("group", member="family")
-    leader = {family: family for family in publications(patents).table["family"].unique(maintain_order=True)}
+    leader = {family: family for family in publications(patents)["family"].unique(maintain_order=True)}
     leader |= first_of_connected(alike).iter_rows()
     order = sorted(set(leader.values()), key=lambda family: (random_key(42, "split", family), family))
     validation, test = round(len(order) * shares[0]), round(len(order) * (shares[0] + shares[1]))
@@ -120,11 +122,11 @@ def split_families(patents: Sequence[Patent], shares: tuple[float, float]) -> di
 
 
 def _without_duplicates(patents: Sequence[Patent]) -> tuple[Sequence[Patent], dict[str, int]]:
-    known = publications(patents).table
+    known = publications(patents)
     keys = pl.Series([text_key(patent.family_id, VIEWS["TAC"](patent)) for patent in patents], dtype=pl.Binary)
     by_age = known.with_columns(key=keys).sort("day", "number", nulls_last=True)
-    kept = set(by_age.unique("key", keep="first", maintain_order=True)["number"])
-    distinct = only(patents, lambda one: one.publication_number in kept)
+    kept = by_age.unique("key", keep="first", maintain_order=True)["number"]
+    distinct = only(patents, pl.col("number").is_in(kept.implode()))
     return by_number(distinct), {"publications whose text another of their family has": len(patents) - len(distinct)}
 
 

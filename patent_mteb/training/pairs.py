@@ -373,7 +373,7 @@ def ipc_matched(corpus: Corpus, split: str, left_out: Counts, settings: Settings
 def self_aligned(corpus: Corpus, split: str, left_out: Counts, number: int, seed: int) -> Iterator[Pair]:
     """QaECTER: ``number`` pairs of two representations of one publication (§2.1, §3.3), which take turns by hash."""
     members = sorted(
-        (one.publication_number for one in publications(corpus.members(split))),
+        publications(corpus.members(split))["number"],
         key=lambda publication: (random_key(seed, "self", publication), publication),
     )
     made = turn = fruitless = 0

@@ -267,7 +267,7 @@ def _with_negatives(job: Job, corpus: Corpus, split: str) -> dict[str, int]:
         return {}
     members = (patent for patent in corpus.members(split) if patent.publication_number in publications)
     documents = [(patent.publication_number, patent.family_id, VIEWS["TAC"](patent)) for patent in members]
-    graph = family_graph(corpus.citations, outlines(corpus.patents).table)
+    graph = family_graph(corpus.citations, outlines(corpus.patents))
     left_out = Counter[str]()
     texts = [text for _, _, text in documents]
     dense = job.recipe.loss == "ranking"

@@ -89,7 +89,7 @@ def test_the_open_benchmarks_judge_it_so(category):
 @pytest.mark.parametrize("category", TABLE)
 def test_patentmap_writes_the_strongest_of_a_pair(category, other):
     """Both orders of two citations of one pair."""
-    known = publications([OLD, NEW]).table
+    known = publications([OLD, NEW])
     wanted = max((TABLE[category], TABLE[other]), key=lambda row: row[1] or 0)[0]
     for pair in ([category, other], [other, category]):
         found = patentmap._links(list(map(cited, pair)), known, True, BuildLog("PatentMap"))
@@ -116,7 +116,7 @@ def test_unknown_categories_are_ignored_everywhere_and_counted(category):
     found, counts = judged([cited(category), cited("Y", "US3A1")], [OLD, NEW, NEXT])
     assert [one.category for one in found] == ["Y"]
     assert counts == {"citations with a category that no search report uses": 1}
-    known = publications([OLD, NEW, NEXT]).table
+    known = publications([OLD, NEW, NEXT])
     links = patentmap._links([cited(category), cited("Y", "US3A1")], known, True, log)
     assert links.select("citing", "cited", "type").rows() == [("US2A1", "US3A1", "Y")]
     assert "1 with a category that no search report uses" in log.steps[0].note

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
+import polars as pl
 import pytest
 
 from patent_mteb import sample
@@ -23,7 +24,7 @@ from patent_mteb.patents.on_disk import (
     stored,
     with_family,
 )
-from patent_mteb.patents.text_columns import coded
+from patent_mteb.patents.records import Patent
 
 
 @pytest.fixture(scope="module")
@@ -95,11 +96,15 @@ def test_rows_sorted_on_disk_are_those_of_a_sort(at_once, monkeypatch):
 PATENTS = sample.load()[0][:60]
 
 
-def test_stored_patents_have_outlines():
+def test_patents_have_a_table():
     for hold in (list, stored):
-        outlines = publications(hold(PATENTS))
-        assert list(outlines) == [outline(patent) for patent in PATENTS]
-        assert [outlines[place] for place in (0, 7, -1)] == [outline(PATENTS[place]) for place in (0, 7, -1)]
+        assert publications(hold(PATENTS)).rows() == [
+            (row, one.publication_number, one.family_id, one.application_number, one.publication_date)
+            for row, one in enumerate(PATENTS)
+        ]
+    one = PATENTS[3]
+    bare = replace(outline(one), publication_date=None)
+    assert bare == Patent(one.publication_number, one.family_id, application_number=one.application_number)
     assert list(stored(PATENTS)) == PATENTS
     assert stored(PATENTS)[7] == PATENTS[7]
 
@@ -114,9 +119,9 @@ def test_families_and_selections_equal_those_of_a_list():
     expected = [replace(patent, family_id=family(patent)) for patent in PATENTS]
     assert len({patent.family_id for patent in expected} & {patent.family_id for patent in PATENTS}) > 0
     for hold in (list, stored):
-        moved = with_family(hold(PATENTS), coded(map(family, PATENTS)))
+        moved = with_family(hold(PATENTS), pl.Series(map(family, PATENTS)))
         assert list(moved) == expected
-        kept = only(moved, old)
+        kept = only(moved, pl.col("number") < PATENTS[20].publication_number)
         assert list(kept) == [patent for patent in expected if old(patent)]
         assert 0 < len(kept) < len(PATENTS)
         assert [kept[place] for place in (0, -1)] == [*kept][:: len(kept) - 1]
@@ -129,5 +134,7 @@ def test_sorted_patents_equal_those_of_a_list():
         found = by_number(hold(patents))
         assert list(found) == expected, "one after the other"
         assert [found[place] for place in range(len(found))] == expected, "each by its place"
-        assert [one.publication_number for one in publications(found)] == [one.publication_number for one in expected]
-        assert list(with_family(found, coded("F" for _ in found))) == [replace(one, family_id="F") for one in expected]
+        assert publications(found)["number"].to_list() == [one.publication_number for one in expected]
+        assert list(with_family(found, pl.Series("F" for _ in found))) == [
+            replace(one, family_id="F") for one in expected
+        ]

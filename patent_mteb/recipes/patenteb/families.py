@@ -300,7 +300,7 @@ def _publications(patents: Sequence[Patent], log: BuildLog) -> pl.DataFrame:
             filed = patent.application_date or patent.priority_date
             yield filed, its_codes, patent.inventors, *(has(patent) for has in _HAS_TEXT.values())
 
-    table = publications(patents).table.hstack(frame_of(rows(), _PUBLICATION))
+    table = publications(patents).hstack(frame_of(rows(), _PUBLICATION))
     log.step("IPC codes that can be read", len(codes), sum(bool(_readable([code])) for code in codes))
     return table
 
@@ -426,7 +426,7 @@ def _log_split(data: TableData) -> None:
 
 def table_data(patents: Sequence[Patent], citations: Sequence[Citation], params: Params, log: BuildLog) -> TableData:
     """Return the families, graph and splits that all tables are made from."""
-    known = publications(patents).table
+    known = publications(patents)
     log.step("publications into families", len(patents), known["family"].n_unique())
     graph = family_graph(citations, known)
     log.step("citations between families", len(citations), len(graph.edges), graph.dropped)
