@@ -24,6 +24,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import polars as pl
+
 import patent_mteb
 from patent_mteb import files
 from patent_mteb.data.loading import DataSet
@@ -31,6 +33,7 @@ from patent_mteb.experiments import run
 from patent_mteb.metrics import slices
 from patent_mteb.models import load
 from patent_mteb.patents import ipc
+from patent_mteb.patents.on_disk import publications
 from patent_mteb.patents.records import Citation, Patent, read_records
 from patent_mteb.recipes import BuildLog
 from patent_mteb.tasks.base import make_task
@@ -58,15 +61,15 @@ SAMPLE = None
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: None = None) -> BuildLog:
     """Write the tables: one document a patent family (its first publication), one file of queries a view."""
     log = BuildLog(FACTS.name)
-    firsts = {patent.family_id: patent for patent in reversed(patents) if patent.abstract}
-    log.step("families with an abstract", len(patents), len(firsts))
+    known = publications(patents).with_columns(has_abstract=pl.Series(bool(patent.abstract) for patent in patents))
+    firsts = known.filter("has_abstract").sort("day", "number").unique("family", keep="first").sort("family")
+    log.step("families with an abstract", known["family"].n_unique(), len(firsts))
     folder = root / DATA.key
-    documents = [
-        {"_id": key, "text": patent.abstract, "ipc": next(iter(patent.ipc), "")} for key, patent in firsts.items()
-    ]
+    chosen = [(family, patents[row]) for family, row in firsts.select("family", "row").iter_rows()]
+    documents = ({"_id": key, "text": patent.abstract, "ipc": next(iter(patent.ipc), "")} for key, patent in chosen)
     files.write_jsonl(folder / "corpus.jsonl", documents)
     for view, text_of in VIEWS.items():
-        rows = [{"_id": key, "text": text} for key, patent in firsts.items() if (text := text_of(patent))]
+        rows = ({"_id": key, "text": text} for key, patent in chosen if (text := text_of(patent)))
         files.write_jsonl(folder / f"queries_{view}.jsonl", rows)
     return log
 
