@@ -138,16 +138,14 @@ class UsableCitations(Sequence[Judgement]):
         return len(self.table)
 
     def __getitem__(self, place: Any) -> Any:
-        (judgement,) = self.at([place])
+        (judgement,) = self.of(self.table[[place]])
         return judgement
 
     def __iter__(self) -> Iterator[Judgement]:
-        return self._of(self.table)
+        return self.of(self.table)
 
-    def at(self, places: Sequence[int]) -> list[Judgement]:
-        return list(self._of(self.table[places]))
-
-    def _of(self, table: pl.DataFrame) -> Iterator[Judgement]:
+    def of(self, table: pl.DataFrame) -> Iterator[Judgement]:
+        """Yield the judgements of some rows of the table."""
         columns = ("query", "document", "category", "place", "day", "first", "statutes")
         for query, document, category, place, day, first, statutes in table.select(columns).iter_rows():
             yield Judgement(query, document, category, self.citations[place], day, first, tuple(statutes))

@@ -26,7 +26,7 @@ file                             content
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -126,7 +126,7 @@ def write_claims(
     folder: Path,
     texts: Mapping[str, Patent],
     qrels: Mapping[str, Mapping[str, int]],
-    by_claim: Mapping[str, Sequence[Judgement]],
+    by_claim: Iterable[tuple[str, Iterable[tuple[str, Judgement]]]],
 ) -> None:
     """Write rejected claims, after those they depend on, as queries with their grades and judgements."""
     subset = folder / CLAIMS
@@ -140,8 +140,8 @@ def write_claims(
     beir.write_qrels(subset / "qrels" / "test.tsv", qrels)
     pairs = (
         ((claim, document), group)
-        for claim, of_claim in by_claim.items()
-        for document, group in sorted(grouped(of_claim, lambda one: one.document).items())
+        for claim, of_claim in by_claim
+        for document, group in sorted(grouped((one for _, one in of_claim), lambda one: one.document).items())
     )
     _write_judgements(subset, pairs)
 

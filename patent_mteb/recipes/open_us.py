@@ -30,6 +30,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Literal
 
@@ -37,7 +38,6 @@ import polars as pl
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import CATEGORIES
-from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.locations import locations_in, paragraphs_in
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Description, Patent
@@ -248,21 +248,21 @@ def _write_claims(
     claims = frame_of(rejected(), _CLAIM).sort("claim")
     log.step("claims", judgements.table["query"].n_unique(), len(claims), counts_note(dict(sorted(counts.items()))))
     if len(claims):
-        against_it = _exploded(claims, judgements)
+        against_it = _against(claims, judgements)
         others = claims.join(judgements.table.select("query", "document").unique(), on="query")
         others = others.filter(~pl.col("document").is_in(pl.col("unjudged")))
         judged = [against_it.select("claim", "document", "grade"), others.select("claim", "document", grade=pl.lit(0))]
-        of_claim = Composed(Keyed(column(claims["claim"]), claims["places"].to_list()), judgements.at)
-        layout.write_claims(folder, texts, grades_of(pl.concat(judged, how="vertical_relaxed"), "claim"), of_claim)
+        of_claims = zip(against_it["claim"], judgements.of(against_it), strict=True)
+        qrels = grades_of(pl.concat(judged, how="vertical_relaxed"), "claim")
+        layout.write_claims(folder, texts, qrels, groupby(of_claims, key=itemgetter(0)))
         _log_locations(judgements.citations, log)
     return claims
 
 
-def _exploded(claims: pl.DataFrame, judgements: UsableCitations) -> pl.DataFrame:
+def _against(claims: pl.DataFrame, judgements: UsableCitations) -> pl.DataFrame:
     """Return a row for each claim and each judgement against it."""
     each = claims.select("claim", place="places").explode("place")
-    table = judgements.table.select(pl.col("place").cast(pl.Int64), "document", "grade")
-    return each.join(table, on="place", maintain_order="left")
+    return each.join(judgements.table.with_columns(pl.col("place").cast(pl.Int64)), on="place", maintain_order="left")
 
 
 def _write_passages(
@@ -275,7 +275,7 @@ def _write_passages(
     log: BuildLog,
 ) -> None:
     """Write the paragraphs of the judged documents, or of all, as documents."""
-    against = _exploded(claims, judgements)
+    against = _against(claims, judgements)
     judged = dict(against.group_by("document").agg(pl.col("place").unique()).iter_rows())
     searched = corpus.filter(every_document | pl.col("number").is_in(list(judged)))
     with_paragraphs: list[tuple[str, int]] = []
