@@ -73,10 +73,9 @@ def family_graph(citations: Iterable[Citation], publications: pl.DataFrame) -> F
     """Build the graph from citations between publications, which have a ``number`` and a ``family``."""
     links = links_of(citations)
     known = publications.select("number", "family")
-    ends = links.join(known.rename({"number": "citing"}), on="citing").join(
-        known.rename({"number": "cited"}), on="cited", suffix="_cited"
-    )
-    within = pl.col("family") == pl.col("family_cited")
-    edges = ends.filter(~within).select(citing="family", cited="family_cited").unique().sort("citing", "cited")
+    citing = links.join(known, left_on="citing", right_on="number").select("cited", citing="family")
+    ends = citing.join(known, left_on="cited", right_on="number").select("citing", cited="family")
+    within = pl.col("citing") == pl.col("cited")
+    edges = ends.filter(~within).unique().sort("citing", "cited")
     in_order = edges.select(pl.min_horizontal("citing", "cited"), pl.max_horizontal("citing", "cited").alias("greater"))
-    return FamilyGraph(edges, in_order.n_unique(), len(links) - len(ends), ends.filter(within)["family"].n_unique())
+    return FamilyGraph(edges, in_order.n_unique(), len(links) - len(ends), ends.filter(within)["citing"].n_unique())
