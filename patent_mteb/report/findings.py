@@ -63,15 +63,15 @@ def found(frame: pl.DataFrame) -> str:
     return f"{best['model']} finds {100 * best['value']:.0f} of 100 relevant documents among the first {best['x']}"
 
 
-def highest_group(frame: pl.DataFrame) -> str:
+def highest_group(frame: pl.DataFrame, of: str = "on") -> str:
     """By the mean over the models, without groups that are too small where a column says so."""
     shown = frame.filter(~pl.col("small")) if "small" in frame.columns else frame
     means = shown.group_by("group").agg(pl.col("value").mean()).sort("value", "group")
-    return f"Scores are highest on {means['group'][-1]}, lowest on {means['group'][0]}" if len(means) > 1 else ""
+    return f"Scores are highest {of} {means['group'][-1]}, lowest {of} {means['group'][0]}" if len(means) > 1 else ""
 
 
 def years(frame: pl.DataFrame) -> str:
-    return highest_group(frame.rename({"x": "group"}))
+    return highest_group(frame.rename({"x": "group"}), "in")
 
 
 def sections(frame: pl.DataFrame) -> str:

@@ -352,7 +352,8 @@ def payload(
             tab |= benchmark_tab(view, summary, statistics, said, numbers, seen, geometries)
             tab |= {"explorers": explorer.of(view), "published": list(map(_table, joined))}
             tab["terms"] = _terms(_deviations(view))
-            tabs.append(tab | {"further": list(map(_table, [*measures(view), *further]))})
+            filled = (_table(table.filled()) for table in (*measures(view), *further))
+            tabs.append(tab | {"further": list(filled)})
     dates = sorted(date for date in collected.results["date"] if date)
     many = len(collected.runs) > 1
     counts = f"{len(collected.results)} results of {len(collected.runs)} model{'s' * many}{' and settings' * many}"

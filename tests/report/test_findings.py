@@ -43,7 +43,7 @@ SENTENCES = {
     ),
     "years": (
         table(("a", 2001, 0.3), ("b", 2001, 0.1), ("a", 2002, 0.1)),
-        "Scores are highest on 2001, lowest on 2002",
+        "Scores are highest in 2001, lowest in 2002",
     ),
     "sections": (
         table(("a", "Title", "TAC", 0.2), ("a", "Claims", "TA", 0.3), columns="model query corpus value"),

@@ -140,7 +140,12 @@ def as_it_is(files, tab, seen):
     else:
         table = files.tables[spec["name"]]
         further = {f"{key}_{end}" for key in table[0] for end in FURTHER}
-        keys = [key for key in table[0] if key not in further]
+        keys, n_heads = list[str](), len(seen["heads"])
+        for key in (key for key in table[0] if key not in further):
+            # the page leaves out columns of numbers without a value
+            empty_there = len(keys) < n_heads and all(same(cells[len(keys)][0], "") for cells in seen["rows"])
+            if empty_there or any(row[key] for row in table):
+                keys.append(key)
         rows = [[row[key] for key in keys] for row in table]
     assert len(rows) == len(seen["rows"]), seen["part"]
     for row, cells in zip(rows, seen["rows"], strict=True):
