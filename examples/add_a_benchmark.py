@@ -62,7 +62,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     """Write the tables: one document a patent family (its first publication), one file of queries a view."""
     log = BuildLog(FACTS.name)
     known = publications(patents).with_columns(has_abstract=pl.Series(bool(patent.abstract) for patent in patents))
-    firsts = known.filter("has_abstract").sort("day", "number").unique("family", keep="first").sort("family")
+    firsts = known.filter("has_abstract").unique("family", keep="first", maintain_order=True)
     log.step("families with an abstract", known["family"].n_unique(), len(firsts))
     folder = root / DATA.key
     chosen = [(family, patents[row]) for family, row in firsts.select("family", "row").iter_rows()]
