@@ -18,13 +18,11 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import polars as pl
 import pyarrow as pa
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, read_parquet
 from patent_mteb.patents.records import Label
-from patent_mteb.patents.tables import frame_of
 from patent_mteb.recipes.steps import BuildLog
 
 
@@ -124,12 +122,13 @@ class Labelled(NamedTuple):
 
 def refuse_straddling(keys: Iterable[str], families: Iterable[str], splits: Iterable[str], path: Path) -> None:
     """Refuse a family with documents in two splits; documents without a family or a split are skipped."""
-    rows = frame_of(zip(keys, families, splits, strict=True), dict.fromkeys(("key", "family", "split"), pl.String))
-    rows = rows.filter(pl.col("family") != "", pl.col("split") != "")
-    first = pl.col("key", "split").first().over("family").name.prefix("first_")
-    for key, family, split, first_key, first_split in rows.with_columns(first).iter_rows():
-        if split != first_split:
-            where = f"{first_key} is in {first_split}, {key} in {split}"
+    seen: dict[str, tuple[str, str]] = {}
+    for key, family, split in zip(keys, families, splits, strict=True):
+        if not family or not split:
+            continue
+        first, its_split = seen.setdefault(family, (key, split))
+        if split != its_split:
+            where = f"{first} is in {its_split}, {key} in {split}"
             raise DataError(f"family '{family}' straddles two splits: {where}", path=path, remedy=_ONE_SPLIT)
 
 

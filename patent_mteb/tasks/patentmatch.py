@@ -32,12 +32,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
+from scipy.cluster.hierarchy import DisjointSet
 
 from patent_mteb.data.loading import DataSet
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
-from patent_mteb.patents.tables import first_of_connected, frame_of
 from patent_mteb.patents.text import clean
 from patent_mteb.published import citation
 from patent_mteb.tasks.base import make_task
@@ -107,8 +106,12 @@ def clean_pairs(test: Sequence[Pair], train: Sequence[Pair]) -> list[bool]:
         claim, paragraph = (" ".join(text.split()) for text in (pair.claim, pair.paragraph))
         return f"a {pair.application}", f"i {pair.claim_id}", f"d {pair.document}", f"c {claim}", f"p {paragraph}"
 
-    rows = ((number, item) for number, pair in enumerate((*test, *train)) for item in items(pair))
-    group = dict(first_of_connected(frame_of(rows, {"group": pl.Int64, "member": pl.String})).iter_rows())
+    group = DisjointSet()
+    for first, *others in map(items, (*test, *train)):
+        group.add(first)
+        for other in others:
+            group.add(other)
+            group.merge(first, other)
     known = {group[f"a {pair.application}"] for pair in train}
     return [group[f"a {pair.application}"] not in known for pair in test]
 
