@@ -287,19 +287,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_note_fork)
 
 
-def _build_sample(recipe: str, root: Path) -> None:
-    """Run a recipe on its sample; in a fork in a new process, as polars hangs in the fork of a process that used it."""
+def build_sample(recipe: str, root: Path | str) -> None:
+    """Run a recipe on its sample.
+
+    A fork does so in a new process, because polars never returns in the fork of a process that has used it (2.1).
+    """
     if _is_fork and recipes.source_file(recipe) is None:
-        code = "import sys; from patent_mteb.data import loading; loading.build_sample(sys.argv[1], sys.argv[2])"
+        code = "import sys; from patent_mteb.data import loading; loading.build_sample(*sys.argv[1:])"
         done = subprocess.run([sys.executable, "-c", code, recipe, str(root)], capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"the {recipe} tables of the sample could not be built:\n{done.stderr}")
         return
-    build_sample(recipe, root)
-
-
-def build_sample(recipe: str, root: Path | str) -> None:
-    """Run a recipe on its sample."""
     module = recipes.find(recipe)
     module.build(*_sample_records(recipe), Path(root), module.SAMPLE)
 
@@ -326,7 +324,7 @@ def sample_root(recipe: str) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=folder.parent))
     try:
-        _build_sample(recipe, partial)
+        build_sample(recipe, partial)
         write_text(_digest_of(folder), content_hash(partial, 32))
         partial.chmod(0o755)
         partial.rename(folder)

@@ -183,21 +183,21 @@ class Groups:
 class Publications:
     """The publications that records, a table of families and relations name, with their applications and families.
 
-    Each of the three is numbered in the order of its names. In a graph of all
-    (:class:`Groups`), applications come first, then families, then publications.
+    Each of the three is numbered in the order of its names. In a graph of all (:class:`Groups`), applications come
+    first, then families, then publications.
     """
 
     def __init__(
         self, patents: Sequence[Patent], relations: Sequence[Relation] = (), families: Mapping[str, str] | None = None
     ) -> None:
-        self.table, table = publications(patents), TextMap.of(families or {})
+        self.table, stated = publications(patents), TextMap.of(families or {})
         self.numbers, families_read, applications = (
             column(self.table[name]) for name in ("number", "family", "application")
         )
-        self.name = name = publication_names(pa.concat_arrays([self.numbers, table.column]))
+        self.name = name = publication_names(pa.concat_arrays([self.numbers, stated.column]))
         self._relations, self._kinds = relations, coded(one.kind for one in relations)
-        parts = np.cumsum([len(self.table), len(table), len(relations)])
-        written = chain(values_of(self.numbers), table, (one.number for one in relations))
+        parts = np.cumsum([len(self.table), len(stated), len(relations)])
+        written = chain(values_of(self.numbers), stated, (one.number for one in relations))
         related = (name(one.related) if one.kind in RELATED_PUBLICATIONS else "" for one in relations)
         named = coded_in_order(chain(map(name, written), related))
         self.names: pa.LargeStringArray = named.dictionary
@@ -212,7 +212,7 @@ class Publications:
         )
 
         alone = (values_of(self.names.take(pa.array(ends))) for ends in (self._subjects, self._related))
-        own = coded_in_order(chain(values_of(families_read), values_of(table.coded), *alone))
+        own = coded_in_order(chain(values_of(families_read), values_of(stated.coded), *alone))
         self._families: pa.LargeStringArray = own.dictionary
         self.family_of_records, family_of_table, *alone_codes = np.split(codes_of(own), parts)
         self.own = np.full(len(self.names), -1, np.int32)
@@ -438,8 +438,3 @@ def _in_families(collection: Collection, definition: str) -> tuple[Collection, d
     families, of_records, counts = known.families(definition)
     patents = with_family(collection.patents, pl.Series(values_of(of_records), dtype=pl.String))
     return replace(collection, patents=patents, families=families, family_definition=definition), counts
-
-
-def age(patent: Patent) -> tuple[str, str]:
-    """Sort key from the earliest publication: the date (unknown dates last), then the number."""
-    return (patent.publication_date.isoformat() if patent.publication_date else "9999", patent.publication_number)

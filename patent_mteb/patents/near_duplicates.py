@@ -1,6 +1,7 @@
 """Publications of different families with the same title and abstract.
 
-Near-duplicates are texts that are equal but for case and white space. Most of them are US continuations."""
+Near-duplicates are texts that are equal but for case and white space. Most of them are US continuations.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.on_disk import only, publications, with_family
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.tables import first_of_connected, links_of
+from patent_mteb.patents.tables import by_age, first_of_connected, links_of
 from patent_mteb.patents.text import text_key
 from patent_mteb.patents.text_columns import TextMap, renamed
 
@@ -55,8 +56,8 @@ def with_near_duplicates(collection: Collection, setting: str, alike: pl.DataFra
             families=TextMap(families.column, renamed(families.coded, first)),
             family_definition=f"{collection.family_definition}, twins merged",
         )
-    by_age = alike.sort("day", "number", nulls_last=True)
-    dropped = by_age.filter(pl.col("family") != pl.col("family").first().over("group"))["number"]
+    earliest = pl.col("family").first().over("group")
+    dropped = by_age(alike).filter(pl.col("family") != earliest)["number"]
     return replace(
         collection,
         patents=only(collection.patents, ~pl.col("number").is_in(dropped.implode())),

@@ -1,9 +1,8 @@
 """Sequences of records in temporary files, so that a collection of any size can be prepared.
 
-A :class:`DiskList` keeps only the position of each record in memory. :class:`StoredPatents` also keeps an outline of
-each patent: number, family, publication date and application number (:func:`publications`). Outlines are enough to
-decide which publications exist, which families they belong to and who cites whom. Recipes read the texts one record at
-a time.
+A :class:`DiskList` keeps only the position of each record in memory. :class:`StoredPatents` also keeps a table of the
+patents: number, family, publication date and application number (:func:`publications`). The table is enough to decide
+which publications exist, which families they belong to and who cites whom. Recipes read the texts one record at a time.
 
 The temporary files have no name, so nothing is left when a process is killed. They are created in the folder that
 ``TMPDIR`` names and are about as large as the records as text.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,23 @@ def frame_of(rows: Iterable[Sequence[Any]], schema: Mapping[str, Any]) -> pl.Dat
     return pl.concat([pl.DataFrame(schema=schema), *(pl.DataFrame(some, schema, orient="row") for some in blocks)])
 
 
-def links_of(citations: Iterable[Citation]) -> pl.DataFrame:
-    """Return the two numbers of each citation, ``citing`` and ``cited``, in order."""
-    return frame_of(((one.citing, one.cited) for one in citations), {"citing": pl.String, "cited": pl.String})
+def links_of(citations: Iterable[Citation], *fields: str) -> pl.DataFrame:
+    """Return ``citing`` and ``cited`` number of each citation, in order, and further fields that are texts."""
+    names = ("citing", "cited", *fields)
+    return frame_of(map(attrgetter(*names), citations), dict.fromkeys(names, pl.String))
+
+
+def with_families_of_ends(links: pl.DataFrame, publications: pl.DataFrame) -> pl.DataFrame:
+    """Add the families of both ends of each link, ``citing_family`` and ``cited_family``, null if unknown."""
+    for end in ("citing", "cited"):
+        known = publications.select(pl.col("number").alias(end), pl.col("family").alias(f"{end}_family"))
+        links = links.join(known, on=end, how="left")
+    return links
+
+
+def by_age(publications: pl.DataFrame, *groups: str) -> pl.DataFrame:
+    """Sort publications from the earliest, within groups: by day (unknown days last), then by number."""
+    return publications.sort(*groups, "day", "number", nulls_last=True)
 
 
 def first_of_connected(groups: pl.DataFrame) -> pl.DataFrame:

@@ -23,7 +23,7 @@ from patent_mteb.patents.categories import CATEGORIES, UNGRADED, is_category, st
 from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.on_disk import publications, stored_like
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.tables import frame_of
+from patent_mteb.patents.tables import by_age, frame_of
 from patent_mteb.patents.text_columns import Keyed, column
 from patent_mteb.recipes.sampling import stratum
 
@@ -87,9 +87,9 @@ def read_headers(patents: Sequence[Patent]) -> pl.DataFrame:
         text in addition to the title. Each is null if unknown.
     """
     table = publications(patents).drop("application").hstack(frame_of(map(_header, patents), _HEADER))
-    by_age = table.sort("day", "number", nulls_last=True)
-    filed = by_age.filter("is_pre_grant").group_by("application").agg(filed=pl.first("number"))
-    documents = by_age.filter("has_text").drop_nulls("day").group_by("family").agg(document=pl.first("number"))
+    earliest_first = by_age(table)
+    filed = earliest_first.filter("is_pre_grant").group_by("application").agg(filed=pl.first("number"))
+    documents = earliest_first.filter("has_text").drop_nulls("day").group_by("family").agg(document=pl.first("number"))
     for key, found in (("application", filed), ("family", documents)):
         table = table.join(found, on=key, how="left", maintain_order="left")
     return table.drop("is_pre_grant", "has_text")

@@ -40,6 +40,7 @@ from patent_mteb.files import read_keyed, write_jsonl, write_rows
 from patent_mteb.patents.claims import claims_text
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.tables import by_age
 from patent_mteb.patents.text import clean_field
 from patent_mteb.recipes import AS_GIVEN, open_us
 from patent_mteb.recipes import open_layout as layout
@@ -79,7 +80,7 @@ def write_languages(
     log: BuildLog,
 ) -> None:
     """Write the texts of documents in each language, and the languages of the queries with claims."""
-    members = headers.join(corpus, on="document", how="semi").sort("day", "number", nulls_last=True)
+    members = by_age(headers.join(corpus, on="document", how="semi"))
     counts: Counter[str] = Counter()
     buffer: DiskList[str] = DiskList()
     place_of: dict[tuple[str, str], dict[str, int]] = {(kind, language): {} for kind in KINDS for language in LANGUAGES}

@@ -60,7 +60,7 @@ from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.scripts import first_words
-from patent_mteb.patents.tables import frame_of
+from patent_mteb.patents.tables import frame_of, links_of, with_families_of_ends
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.patents.text_columns import Keyed, Rows, column
 from patent_mteb.patents.views import SEPARATOR, join_sections
@@ -369,17 +369,13 @@ def _retrieval(known: _Publications, citations: Sequence[Citation], root: Path, 
 
 def _links(citations: Sequence[Citation], known: pl.DataFrame, graded: bool, log: BuildLog) -> pl.DataFrame:
     """Return the pairs of ``citing`` and ``cited`` publications with the ``type`` of their strongest citation."""
-    fields = {"citing": pl.String, "cited": pl.String, "category": pl.String}
-    links = frame_of(((one.citing, one.cited, one.category) for one in citations), fields)
+    links = links_of(citations, "category")
     types = ((name, strongest_type(name) or ("" if graded else CITED)) for name in links["category"].unique())
     kinds = frame_of(
         ((name, kind, _strength(kind), name == CITED or is_category(name)) for name, kind in types),
         {"category": pl.String, "type": pl.String, "strength": pl.Int32, "is_read": pl.Boolean},
     )
-    links = links.join(kinds, on="category")
-    for end in ("citing", "cited"):
-        families = known.select(pl.col("number").alias(end), pl.col("family").alias(f"{end}_family"))
-        links = links.join(families, on=end, how="left")
+    links = with_families_of_ends(links.join(kinds, on="category"), known)
     read = links.filter("is_read")
     between = read.drop_nulls(["citing_family", "cited_family"])
     used = between.filter(pl.col("citing_family") != pl.col("cited_family"), pl.col("type") != "")

@@ -52,7 +52,7 @@ from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.summaries import read_summaries, source_of
-from patent_mteb.patents.tables import frame_of
+from patent_mteb.patents.tables import by_age, frame_of, links_of, with_families_of_ends
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.patents.text_columns import Keyed, column
 from patent_mteb.recipes.beir import title_and_text, write_beir
@@ -210,10 +210,10 @@ def _publication(patent: Patent) -> tuple[Any, ...]:
 
 def _families(publications_read: pl.DataFrame) -> pl.DataFrame:
     """Return a row for each family: its document, and the office of first filing and IPC codes of its publications."""
-    by_age = publications_read.sort("family", "day", "number", nulls_last=True).with_columns(
+    earliest_first = by_age(publications_read, "family").with_columns(
         n_sections=pl.sum_horizontal(_SECTIONS), earliest=pl.col("jurisdiction").first().over("family")
     )
-    document_first = by_age.sort("family", -pl.col("n_sections").cast(pl.Int8), maintain_order=True)
+    document_first = earliest_first.sort("family", -pl.col("n_sections").cast(pl.Int8), maintain_order=True)
     filed = pl.col("filed").filter(pl.col("filed") != "").first()
     families = document_first.group_by("family", maintain_order=True).agg(
         pl.first("row", "number", "n_sections", *_SECTIONS),
@@ -305,16 +305,12 @@ def _edges(citations: Sequence[Citation], document_of: pl.DataFrame, graded: boo
 
     ``document_of`` has the publications of families with a document.
     """
-    fields = {"citing": pl.String, "cited": pl.String, "category": pl.String}
-    links = frame_of(((one.citing, one.cited, one.category) for one in citations), fields)
+    links = links_of(citations, "category")
     kinds = frame_of(
         ((name, degree(name), is_category(name)) for name in links["category"].unique()),
         {"category": pl.String, "degree": pl.String, "is_known": pl.Boolean},
     )
-    links = links.join(kinds, on="category")
-    for end in ("citing", "cited"):
-        known = document_of.select(pl.col("number").alias(end), pl.col("family").alias(f"{end}_family"))
-        links = links.join(known, on=end, how="left")
+    links = with_families_of_ends(links.join(kinds, on="category"), document_of)
     citing, cited, ungraded = pl.col("citing_family"), pl.col("cited_family"), pl.col("degree") == ""
     reason = (
         pl.when(~pl.col("is_known"))

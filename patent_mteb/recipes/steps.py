@@ -179,9 +179,8 @@ class Funnel:
 
     def _without_field(self, rows: pl.DataFrame, filters: Sequence[Filter]) -> tuple[str, str]:
         """Return problem and remedy where the required fields leave nothing."""
-        have: dict[str, int] = rows.select(one.keeps.sum().alias(one.field) for one in filters if one.field).row(
-            0, named=True
-        )
+        counted = rows.select(one.keeps.sum().alias(one.field) for one in filters if one.field)
+        have: dict[str, int] = counted.row(0, named=True)
         fewest = min(have.values())
         lacking = [field for field, number in have.items() if number == fewest]
         counts = ", ".join(f"{number} have {field}" for field, number in have.items())
@@ -195,12 +194,9 @@ class Funnel:
 
 def within(year: pl.Expr, first: int | None, last: int | None) -> pl.Expr:
     """Whether a year lies between two years; None sets no limit, and an unknown year passes."""
-    limits = [
-        pl.lit(True),
-        *([year >= first] if first is not None else []),
-        *([year <= last] if last is not None else []),
-    ]
-    return year.is_null() | pl.all_horizontal(limits)
+    after = pl.lit(True) if first is None else year >= first
+    before = pl.lit(True) if last is None else year <= last
+    return year.is_null() | (after & before)
 
 
 def note_ungraded(log: BuildLog, ungraded: int, used: int) -> None:

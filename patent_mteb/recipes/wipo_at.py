@@ -46,7 +46,7 @@ from patent_mteb.patents.corpus import Composed, Texts, TitledTexts
 from patent_mteb.patents.near_duplicates import leaking_near_duplicates, near_duplicate_key
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Description, Label, Patent
-from patent_mteb.patents.tables import first_of_connected, frame_of
+from patent_mteb.patents.tables import by_age, first_of_connected, frame_of
 from patent_mteb.patents.text import clean_patent, text_key
 from patent_mteb.patents.text_columns import (
     Keyed,
@@ -79,7 +79,7 @@ _SECTIONS = tuple(dict.fromkeys(section for view in VIEWS for section in views.V
 _NO_DESCRIPTION = Description()
 
 
-_KNOWN = {
+_DOCUMENT = {
     "jurisdiction": pl.String,
     "stratum": pl.String,
     "labels": pl.UInt32,
@@ -141,7 +141,7 @@ def read_documents(patents: Sequence[Patent]) -> Documents:
                 *(bool(views.SECTIONS[name](cleaned).strip()) for name in _SECTIONS),
             )
 
-    table = publications(patents).hstack(frame_of(rows(), _KNOWN))
+    table = publications(patents).hstack(frame_of(rows(), _DOCUMENT))
     return Documents(table, texts, list(labels))
 
 
@@ -377,7 +377,7 @@ def _write(
     log.step("0.1 id mapping", len(patents), len(publications_read), f"{n_families} simple families")
 
     documents = read_documents(patents)
-    table = documents.table.sort("day", "number", nulls_last=True)
+    table = by_age(documents.table)
     log.step("0.2-0.3 patent master", len(patents), len(table))
     if params.require:
         filters = [Filter(f"with {name}", pl.col(name), field=name) for name in params.require]

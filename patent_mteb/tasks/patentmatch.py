@@ -32,7 +32,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.cluster.hierarchy import DisjointSet
 
 from patent_mteb.data.loading import DataSet
 from patent_mteb.errors import DataError
@@ -101,6 +100,7 @@ def read_pairs(path: Path) -> list[Pair]:
 
 def clean_pairs(test: Sequence[Pair], train: Sequence[Pair]) -> list[bool]:
     """Return for each test pair whether it is clean: no chain of common items leads to a training pair."""
+    from scipy.cluster.hierarchy import DisjointSet
 
     def items(pair: Pair) -> tuple[str, ...]:
         claim, paragraph = (" ".join(text.split()) for text in (pair.claim, pair.paragraph))

@@ -24,7 +24,7 @@ from patent_mteb.patents.collection import Collection, read_collection
 from patent_mteb.patents.near_duplicates import near_duplicates
 from patent_mteb.patents.on_disk import by_number, only, publications, stored
 from patent_mteb.patents.records import Citation, Claim, Label, Patent
-from patent_mteb.patents.tables import first_of_connected
+from patent_mteb.patents.tables import by_age, first_of_connected
 from patent_mteb.patents.text import clean_patent, text_key
 from patent_mteb.patents.text_columns import Keyed, column
 from patent_mteb.patents.views import VIEWS
@@ -124,8 +124,7 @@ def split_families(patents: Sequence[Patent], shares: tuple[float, float]) -> di
 def _without_duplicates(patents: Sequence[Patent]) -> tuple[Sequence[Patent], dict[str, int]]:
     known = publications(patents)
     keys = pl.Series([text_key(patent.family_id, VIEWS["TAC"](patent)) for patent in patents], dtype=pl.Binary)
-    by_age = known.with_columns(key=keys).sort("day", "number", nulls_last=True)
-    kept = by_age.unique("key", keep="first", maintain_order=True)["number"]
+    kept = by_age(known.with_columns(key=keys)).unique("key", keep="first", maintain_order=True)["number"]
     distinct = only(patents, pl.col("number").is_in(kept.implode()))
     return by_number(distinct), {"publications whose text another of their family has": len(patents) - len(distinct)}
 

@@ -10,7 +10,6 @@ import pytest
 from patent_mteb.cli import main
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.families import age
 from patent_mteb.patents.on_disk import StoredPatents, stored
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.patents.views import VIEWS
@@ -52,7 +51,9 @@ def test_pairs_of_stored_records_are_those_of_records_in_memory(signal):
     both = [of_records(Collection(records, citations), "mine") for records in (some, stored(some))]
     assert isinstance(both[0].patents, StoredPatents) and both[0].revision == both[1].revision
     first = {}  # naive: the earliest publication of each text of a family
-    for one in sorted(map(clean_patent, some), key=age):
+    for one in sorted(
+        map(clean_patent, some), key=lambda one: (str(one.publication_date or "9999"), one.publication_number)
+    ):
         first.setdefault((one.family_id, VIEWS["TAC"](one)), one)
     kept = sorted(first.values(), key=lambda one: one.publication_number)
     naive = replace(both[0], patents=kept)

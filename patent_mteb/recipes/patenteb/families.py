@@ -22,7 +22,7 @@ from patent_mteb.patents import ipc
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Claim, Patent
 from patent_mteb.patents.scripts import split_words
-from patent_mteb.patents.tables import frame_of
+from patent_mteb.patents.tables import by_age, frame_of
 from patent_mteb.patents.text_columns import Keyed, Rows, column
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Fragments, Role, extract
@@ -311,12 +311,12 @@ def _merged(publications_read: pl.DataFrame, require: Sequence[str]) -> pl.DataF
     ``representative`` is the row of the latest of the publications with most texts and the required ones; null if none
     has a text.
     """
-    by_age = publications_read.sort("family", "day", "number", nulls_last=True)
+    earliest_first = by_age(publications_read, "family")
     n_texts = pl.sum_horizontal(*_HAS_TEXT)
     required = [name for name in _HAS_TEXT if name in require]
-    complete = by_age.filter(n_texts > 0, *required).sort("family", n_texts, maintain_order=True)
+    complete = earliest_first.filter(n_texts > 0, *required).sort("family", n_texts, maintain_order=True)
     representative = complete.group_by("family").agg(representative=pl.last("row"))
-    families = by_age.group_by("family", maintain_order=True).agg(
+    families = earliest_first.group_by("family", maintain_order=True).agg(
         pl.any(*_HAS_TEXT),
         pl.min("filed"),
         pl.min("day").alias("published"),
