@@ -33,6 +33,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from patent_mteb.errors import LAYOUT, DataError, check_columns, parsed_json, readable, refuse_other_forms, unique
+from patent_mteb.memory import ROWS_AT_ONCE
 
 fcntl: Any
 try:
@@ -48,8 +49,7 @@ _HEARTBEAT_SECONDS = 10.0
 _REPLACE_ATTEMPTS = 20
 _PARTIAL_NAME = re.compile(r"\..+?\.(\d+)(\.[0-9a-f]{8})?\.partial")
 _BUILDING_NAME = re.compile(r"\.building-(\d+)-.+")
-_AT_ONCE = 10_000
-_BYTES_AT_ONCE = 1 << 25  # rows, and bytes of rows, in memory as columns while a table is written
+_BYTES_AT_ONCE = 1 << 25  # of rows in memory as columns while a table is written
 _MADE_AT_ONCE = 250  # rows that are in memory as Python objects meanwhile
 _TEXTS_AT_ONCE = 256
 _BUFFER = 1 << 20
@@ -268,7 +268,7 @@ def _row_groups(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> Iterato
     while some := list(islice(stream, _MADE_AT_ONCE)):
         held.append(pa.Table.from_pylist(some, schema=schema))
         n_bytes += held[-1].nbytes
-        if len(held) * _MADE_AT_ONCE >= _AT_ONCE or n_bytes >= _BYTES_AT_ONCE:
+        if len(held) * _MADE_AT_ONCE >= ROWS_AT_ONCE or n_bytes >= _BYTES_AT_ONCE:
             yield pa.concat_tables(held).combine_chunks()
             held, n_bytes = [], 0
     if held:

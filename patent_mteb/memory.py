@@ -8,6 +8,12 @@ from contextvars import ContextVar
 
 from patent_mteb.errors import DataError
 
+ROWS_AT_ONCE = 10_000
+"""Rows of numbers, days and codes that are Python objects at a time: about 1 kB each, so 10 MB."""
+
+TEXTS_AT_ONCE = 1000
+"""Rows with a text that are Python objects at a time: at most about 100 kB each (a description), so 100 MB."""
+
 _ALLOWED: ContextVar[float | None] = ContextVar("_ALLOWED", default=None)
 
 

@@ -37,7 +37,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
 def test_rows_come_back_one_by_one(tmp_path, suffix, monkeypatch):
-    monkeypatch.setattr(files, "_AT_ONCE", 2)
+    monkeypatch.setattr(files, "ROWS_AT_ONCE", 2)
     monkeypatch.setattr(files, "_MADE_AT_ONCE", 1)
     path = tmp_path / f"rows.{suffix}"
     files.write_rows(path, iter(ROWS), SCHEMA)

@@ -61,7 +61,6 @@ from patent_mteb.patents.records import (
     read_records,
     write_records,
 )
-from patent_mteb.patents.text_columns import TextMap
 from patent_mteb.readers.records_directory import read_accounts
 from patent_mteb.recipes import beir, dataset
 from patent_mteb.recipes import open_layout as layout
@@ -110,7 +109,7 @@ def in_one_order(collection: Collection) -> Collection:
     """Sort the records by content and drop repeated citations and relations."""
     patents = by_number(collection.patents)
     citations, relations = _each_once(collection.citations), _each_once(collection.relations)
-    families = TextMap.of(collection.families).in_order()
+    families = collection.families.sort("number")
     return replace(collection, patents=patents, citations=citations, relations=relations, families=families)
 
 

@@ -413,7 +413,7 @@ def inspect(
         joined_by=joined_by,
         citations=len(collection.citations),
         relations=len(collection.relations),
-        members_without_record=sum(number not in records for number in collection.families),
+        members_without_record=sum(number not in records for number in collection.families["number"]),
         unreadable=sum(read_number(number) is None for number in records),
         unreadable_codes=sum(not is_code(code) for patent in patents for code in (*patent.ipc, *patent.cpc)),
         has=_has(patents),

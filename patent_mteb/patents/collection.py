@@ -15,12 +15,14 @@ citation therefore has a prefix before the number until the publication is known
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import polars as pl
+
 from patent_mteb.errors import DataError
-from patent_mteb.patents.families import read_families, with_families
+from patent_mteb.patents.families import families_of, read_families, with_families
 from patent_mteb.patents.on_disk import DiskList, publications, stored, stored_like
 from patent_mteb.patents.records import Citation, Patent, Relation, read_records
 
@@ -59,7 +61,7 @@ def of_publications(
 class Collection:
     """Patents with their citations, relations and families.
 
-    ``families`` maps publication numbers to families and includes publications without a record.
+    ``families`` is a table with ``number`` and ``family`` that includes publications without a record.
     ``family_definition`` is a key of :data:`patent_mteb.patents.families.DEFINITIONS`, and says if near-duplicates were
     merged or dropped.
     """
@@ -67,7 +69,7 @@ class Collection:
     patents: Sequence[Patent]
     citations: Sequence[Citation] = ()
     relations: Sequence[Relation] = ()
-    families: Mapping[str, str] = field(default_factory=dict)
+    families: pl.DataFrame = field(default_factory=lambda: families_of({}))
     family_definition: str = "given"
 
 
@@ -101,6 +103,6 @@ def read_collection(records: Path | str, citations: Path | str | None = None, de
         published,
         of_publications(DiskList(read_records(edges, Citation)), published, related) if edges else [],
         related,
-        read_families(families) if families.exists() else {},
+        read_families(families) if families.exists() else families_of({}),
     )
     return with_families(collection, definition)

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from patent_mteb.errors import temporary_files
-from patent_mteb.memory import portion
-from patent_mteb.patents import text_columns
+from patent_mteb.memory import ROWS_AT_ONCE, TEXTS_AT_ONCE, portion
+from patent_mteb.patents.keyed import Keyed
+from patent_mteb.patents.tables import column_of
 from patent_mteb.patents.views import join_sections
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 _Source = TypeVar("_Source")
 _Value = TypeVar("_Value")
-_ROWS_AT_ONCE = 10_000
-_VALUES_AT_ONCE = 1000
 _CHARACTERS_AT_ONCE = 1 << 24
 _BYTES_IN_MEMORY = 1 << 26
 _READS_PER_RELEASE = 1 << 10  # texts that are read one by one before their pages are released
@@ -46,7 +45,7 @@ def _blocks(texts: Iterable[str | None]) -> Iterator[list[str | None]]:
     for text in texts:
         block.append(text)
         size += len(text or "")
-        if len(block) == _ROWS_AT_ONCE or size >= _CHARACTERS_AT_ONCE:
+        if len(block) == ROWS_AT_ONCE or size >= _CHARACTERS_AT_ONCE:
             yield block
             block, size = [], 0
     if block:
@@ -80,7 +79,7 @@ def _column(values: Sequence[Any]) -> pa.ChunkedArray:
     if not len(values) or isinstance(values[0], str):
         return text_column(values)
     return pa.chunked_array(
-        [pa.array(values[start : start + _VALUES_AT_ONCE]) for start in range(0, len(values), _VALUES_AT_ONCE)]
+        [pa.array(values[start : start + TEXTS_AT_ONCE]) for start in range(0, len(values), TEXTS_AT_ONCE)]
     )
 
 
@@ -138,8 +137,8 @@ class Texts(ById[str]):
     """Texts by id, in order, in one column."""
 
     def __init__(self, ids: Iterable[str], column: pa.ChunkedArray) -> None:
-        keys = text_columns.column(ids)
-        self._position = text_columns.Keyed(keys, range(len(keys)))
+        keys = column_of(ids)
+        self._position = Keyed(keys, range(len(keys)))
         super().__init__(self._position)
         self.column = column
         self._reads = 0

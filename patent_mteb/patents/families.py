@@ -11,37 +11,21 @@ publications without a record, so that a citation of one of them leads to a fami
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed
-from patent_mteb.patents.numbers import Number, key_of, normal_form, read_application, read_number
+from patent_mteb.patents.numbers import Number, normal_form, read_application, read_number
 from patent_mteb.patents.on_disk import publications, with_family
 from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
-from patent_mteb.patents.text_columns import (
-    Rows,
-    TextIndex,
-    TextMap,
-    coded,
-    coded_in_order,
-    codes_of,
-    column,
-    is_filled,
-    split_runs,
-    values_of,
-)
+from patent_mteb.patents.tables import column_of, first_of_connected, frame_of
 
 if TYPE_CHECKING:
     from patent_mteb.patents.collection import Collection
@@ -64,37 +48,20 @@ RULES = {
 """Rules of the definition ``joined``, in order -> what joins two families."""
 
 
-def read_families(path: Path | str) -> TextMap:
-    path = Path(path)
-    table = read_keyed(path, {"family_id": pa.string()}, key="publication_number")
-    numbers, families = (column(values_of(table[name])) for name in ("publication_number", "family_id"))
-    empty = pc.index(pc.fill_null(families, ""), "").as_py()
-    if empty >= 0:
-        problem = f"publication '{numbers[empty]}' has no family_id"
+def families_of(families: Mapping[str, str]) -> pl.DataFrame:
+    """Return a table of families: ``number`` of a publication, which may have no record, and ``family``."""
+    return frame_of(families.items(), {"number": pl.String, "family": pl.String})
+
+
+def read_families(path: Path | str) -> pl.DataFrame:
+    """Read a ``families.parquet`` as a table of :func:`families_of`."""
+    table = read_keyed(path := Path(path), {"family_id": pa.string()}, key="publication_number")
+    families = pl.DataFrame(pl.from_arrow(table)).select(number="publication_number", family="family_id")
+    empty = families["family"].fill_null("").index_of("")
+    if empty is not None:
+        problem = f"publication '{families['number'][empty]}' has no family_id"
         raise DataError(problem, path=path, row=empty + 1, remedy="fill it, or delete the row")
-    return TextMap(numbers, coded(families))
-
-
-def publication_names(numbers: Iterable[str]) -> Callable[[str], str]:
-    """Return a function from a written publication number to its normal form, or to the text if it cannot be read.
-
-    A number without kind code gets the name of the only known publication in ``numbers`` that it can be.
-    """
-    written = column(numbers)
-
-    @cache
-    def by_key() -> TextIndex:
-        return TextIndex(column(map(key_of, values_of(written))))
-
-    @lru_cache(maxsize=1 << 18)  # citations and relations repeat numbers
-    def name(text: str) -> str:
-        number = read_number(text)
-        if number is None or number.kind:
-            return normal_form(text)
-        alike = {read.docdb for row in by_key().rows(number.key) if (read := read_number(written[row].as_py()))}
-        return alike.pop() if len(alike) == 1 else number.docdb
-
-    return name
+    return families
 
 
 _SEPARATE: dict[str, Callable[[str], bool]] = {
@@ -129,292 +96,266 @@ def series(number: Number) -> str:
 
 
 _UNREAD = "unread "
-_NO_ROWS = np.empty(0, np.int32)
 
 
-def _application_name(text: str, publication: str = "") -> str:
-    """Return the normal form of an application number, ``""`` for a text without a digit.
+def _application_name(text: str, publication: str) -> str | None:
+    """Return the normal form of an application number, None for a text without a digit.
 
     A number without an office has that of its publication.
     """
     own = read_number(publication) if publication else None
     number = read_application(text, own.office) if own else read_application(text)
     if number or not any(map(str.isdigit, text)):
-        return number.key if number else ""
+        return number.key if number else None
     return f"{_UNREAD}{own.office if own else ''} {text.strip()}"
 
 
-class Groups:
-    """Disjoint sets of the numbers below ``n`` (union-find). The least member is the number of its group."""
+def parsed(numbers: pl.Series) -> pl.DataFrame:
+    """Read publication numbers, each distinct one once.
 
-    def __init__(self, n: int) -> None:
-        self._parent = array("i", range(n))
+    Returns:
+        A row for each number, in order: ``name`` is its normal form, or the text if it cannot be read. A number that
+        can be read has a ``key``, an ``office``, a ``kind`` (empty if unknown) and a :func:`series`.
+    """
+    schema = dict.fromkeys(("number", "name", "key", "office", "kind", "series"), pl.String)
+    rows = frame_of(map(_parsed, numbers.drop_nulls().unique()), schema)
+    return numbers.alias("number").to_frame().join(rows, on="number", how="left", maintain_order="left")
 
-    def __len__(self) -> int:
-        return len(self._parent)
 
-    def of(self, member: int) -> int:
-        """Return the number of the group of a member."""
-        parent = self._parent
-        while parent[member] != member:
-            parent[member] = parent[parent[member]]
-            member = parent[member]
-        return member
+def _parsed(text: str) -> tuple[str | None, ...]:
+    number = read_number(text)
+    if number is None:
+        return text, normal_form(text), None, None, None, None
+    return text, number.docdb, number.key, number.office, number.kind, series(number)
 
-    def connect(self, one: int, *others: int) -> None:
-        """Merge the groups of some members."""
-        for other in others:
-            first, second = sorted((self.of(one), self.of(other)))
-            self._parent[second] = first
 
-    def connect_all(self, ones: Rows, others: Rows) -> None:
-        """Merge the groups of pairs of members."""
-        for one, other in zip(values_of(ones), values_of(others), strict=True):
-            self.connect(one, other)
+def completed(numbers: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Give numbers without kind code the name and series of the only known publication that they can be.
 
-    def of_all(self) -> Rows:
-        """Return the number of the group of every member."""
-        groups = np.array(self._parent, np.int32)
-        while not np.array_equal(further := groups[groups], groups):
-            groups = further
-        return groups
+    Both are tables of :func:`parsed` numbers.
+    """
+    alone = known.drop_nulls("key").unique("name").filter(pl.len().over("key") == 1).select("key", "name", "series")
+    found = numbers.join(alone, on="key", how="left", suffix="_known", maintain_order="left")
+    full = pl.when(pl.col("kind") == "")
+    ends = {one: pl.coalesce(full.then(f"{one}_known"), one) for one in ("name", "series")}
+    return found.with_columns(**ends).select(numbers.columns)
+
+
+_STATED = {"publication": pl.String, "kind": pl.String, "related": pl.String}
+_IS_PUBLICATION = pl.col("kind").is_in(RELATED_PUBLICATIONS)
+_IS_PRE_GRANT = pl.col("kind") == "pre-grant"
+_IS_FILED = (pl.col("kind") == "application") & pl.col("application").is_not_null()
+_IS_CLAIMED = pl.col("kind").is_in(["priority", "provisional"]) & pl.col("application").is_not_null()
 
 
 class Publications:
     """The publications that records, a table of families and relations name, with their applications and families.
 
-    Each of the three is numbered in the order of its names. In a graph of all (:class:`Groups`), applications come
-    first, then families, then publications.
+    Records that write a number differently are of one publication, which has its name (:func:`parsed`).
+
+    Attributes:
+        numbers: the :func:`parsed` numbers of the records, then of the table.
+        records: ``row``, ``number``, ``family``, ``day``, ``publication`` and ``application`` (null if unknown) of each
+            record.
+        relations: ``publication``, ``kind``, and ``related`` publication or ``application`` of each relation, and
+            whether the latter ``has_letter``.
+        own: each ``publication`` with a stated ``family``, its ``number`` as its record writes it, else its name, and
+            whether it ``is_record``. The table wins over records.
     """
 
     def __init__(
-        self, patents: Sequence[Patent], relations: Sequence[Relation] = (), families: Mapping[str, str] | None = None
+        self, patents: Sequence[Patent], relations: Iterable[Relation] = (), families: pl.DataFrame | None = None
     ) -> None:
-        self.table, stated = publications(patents), TextMap.of(families or {})
-        self.numbers, families_read, applications = (
-            column(self.table[name]) for name in ("number", "family", "application")
+        table, families = publications(patents), families_of({}) if families is None else families
+        self.numbers = parsed(pl.concat([table["number"], families["number"]]))
+        known = completed(self.numbers, self.numbers)
+        names = known["name"].alias("publication")
+        applications = column_of(map(_application_name, table["application"], names))  # ends with the records
+        self.records = table.with_columns(names.head(len(table)), application=applications)
+
+        of_records = self.records.select("publication", "family", "number", is_record=True)
+        of_table = families.select(names.tail(len(families)), "family", number=pl.lit(None, pl.String), is_record=False)
+        by_publication = pl.concat([of_records, of_table]).group_by("publication", maintain_order=True)
+        own = by_publication.agg(pl.col("family").last(), pl.col("number").drop_nulls().last(), pl.any("is_record"))
+        self.own = own.with_columns(number=pl.coalesce("number", "publication"))
+
+        stated = frame_of(((one.number, one.kind, one.related) for one in relations), _STATED)
+        subjects = completed(parsed(stated["publication"]), self.numbers)
+        objects = completed(parsed(stated.select(pl.when(_IS_PUBLICATION).then("related"))["related"]), self.numbers)
+        files = pl.when(pl.col("kind") == "application")
+        offices_of = stated.select(files.then(subjects["name"]).otherwise(pl.lit(""))).to_series()
+        applications = column_of(map(_application_name, stated["related"], offices_of))
+        self.relations = stated.select(
+            "kind",
+            publication=subjects["name"],
+            related=objects["name"],
+            application=pl.when(~_IS_PUBLICATION).then(applications),
+            has_letter=pl.col("related").str.contains(r"\pL"),
         )
-        self.name = name = publication_names(pa.concat_arrays([self.numbers, stated.column]))
-        self._relations, self._kinds = relations, coded(one.kind for one in relations)
-        parts = np.cumsum([len(self.table), len(stated), len(relations)])
-        written = chain(values_of(self.numbers), stated, (one.number for one in relations))
-        related = (name(one.related) if one.kind in RELATED_PUBLICATIONS else "" for one in relations)
-        named = coded_in_order(chain(map(name, written), related))
-        self.names: pa.LargeStringArray = named.dictionary
-        self.of_records, of_table, self._subjects, self._related = np.split(codes_of(named), parts)
-        self._record_of = np.full(len(self.names), -1, np.int32)  # of each publication: its last record
-        self._record_of[self.of_records] = np.arange(len(self.table), dtype=np.int32)
+        ends = (frame.select("series", publication="name") for frame in (known, subjects, objects))
+        self._series = pl.concat(ends).drop_nulls().unique("publication")
 
-        filed = coded_in_order(self._application_names(applications))
-        self._applications: pa.LargeStringArray = filed.dictionary
-        self._filed, self._related_applications = np.split(
-            np.where(is_filled(filed), codes_of(filed), -1).astype(np.int32), parts[:1]
-        )
+    @property
+    def _filed(self) -> pl.DataFrame:
+        """The applications of publications."""
+        tables = self.records, self.relations.filter(_IS_FILED)
+        return pl.concat([one.select("publication", "application") for one in tables]).drop_nulls()
 
-        alone = (values_of(self.names.take(pa.array(ends))) for ends in (self._subjects, self._related))
-        own = coded_in_order(chain(values_of(families_read), values_of(stated.coded), *alone))
-        self._families: pa.LargeStringArray = own.dictionary
-        self.family_of_records, family_of_table, *alone_codes = np.split(codes_of(own), parts)
-        self.own = np.full(len(self.names), -1, np.int32)
-        self.own[self.of_records] = self.family_of_records
-        self.own[of_table] = family_of_table
-        self._alone = np.full(len(self.names), -1, np.int32)  # the family that bears the name of the publication
-        for ends, codes in zip((self._subjects, self._related), alone_codes, strict=True):
-            self._alone[ends] = codes
-        self._listed = _first_uses(np.concatenate([self.of_records, of_table]))
-        self._first_publication = len(self._applications) + len(self._families)
-
-    def _application_names(self, applications: pa.LargeStringArray) -> Iterator[str]:
-        """Yield the application of each record, then the one that each relation names."""
-        names = values_of(self.names.take(pa.array(np.concatenate([self.of_records, self._subjects]))))
-        for written, name in zip(values_of(applications), names):  # noqa: B905  (the rest are relations)
-            yield _application_name(written, name)
-        for relation, name in zip(self._relations, names, strict=True):
-            office_of = name if relation.kind == "application" else ""
-            yield "" if relation.kind in RELATED_PUBLICATIONS else _application_name(relation.related, office_of)
-
-    def _is(self, *kinds: str) -> NDArray[np.bool_]:
-        """Whether each relation is of some kinds."""
-        found: NDArray[np.bool_] = np.isin(self._kinds.dictionary.to_pylist(), kinds)[codes_of(self._kinds)]
-        return found
-
-    def _nodes(self, publications: Rows) -> Rows:
-        return publications + np.int32(self._first_publication)
-
-    def _family_nodes(self, families: Rows) -> Rows:
-        return families + np.int32(len(self._applications))
-
-    def groups_of(self, groups: Groups) -> Rows:
-        """Return the number of the group of each publication."""
-        return groups.of_all()[self._first_publication :]
-
-    def by_application(self, further: Rows = _NO_ROWS) -> tuple[Groups, Rows]:
-        """Group the publications of each application; return the groups and the publications that may have others.
+    def _of_applications(self, further: pl.Series | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return what connects the publications of an application, and the publications that may have others.
 
         These are ``further`` ones, those of records, and those with an application or a publication before grant in the
         relations.
         """
-        groups = Groups(self._first_publication + len(self.names))
-        files, pre_grant = self._is("application") & (self._related_applications >= 0), self._is("pre-grant")
-        publications = np.concatenate([self.of_records, self._subjects[files]])
-        applications = np.concatenate([self._filed, self._related_applications[files]])
-        publications, applications = publications[applications >= 0], applications[applications >= 0]
-        groups.connect_all(self._nodes(publications), applications)
-        groups.connect_all(self._nodes(self._subjects[pre_grant]), self._nodes(self._related[pre_grant]))
-        application_of = np.full(len(self.names), -1, np.int32)
-        application_of[publications[::-1]] = applications[::-1]  # the first
-        ends = [np.where(files | pre_grant, self._subjects, -1), np.where(pre_grant, self._related, -1)]
-        found = _first_uses(np.concatenate([further, self.of_records, np.stack(ends, axis=1).ravel()]))
-        found = found[found >= 0]
-        self._connect_serials(groups, found, application_of[found])
-        return groups, found
+        ends = pl.when(_IS_FILED | _IS_PRE_GRANT).then("publication"), pl.when(_IS_PRE_GRANT).then("related")
+        named = self.relations.select(pl.concat_list(*ends).alias("publication")).explode("publication")
+        tables = [self.records.select("publication"), named]
+        if further is not None:
+            tables.insert(0, further.to_frame())
+        found = pl.concat(tables).drop_nulls().unique(maintain_order=True)
+        filed, pre_grant = self._filed, self.relations.filter(_IS_PRE_GRANT)
+        first = filed.unique("publication", keep="first", maintain_order=True)
+        of_series = found.join(self._series, on="publication").join(first, on="publication", how="left")
+        # not a PCT application: its publication has a national number too
+        contradicts = ~pl.col("application").str.contains(f"^(WO|{_UNREAD})")
+        one_application = pl.col("application").filter(contradicts).n_unique().over("series") <= 1
+        of_series = of_series.filter(one_application)
+        links = (
+            _links("application", filed["application"], filed["publication"]),
+            *_pairs("pre-grant", pre_grant),
+            _links("series", of_series["series"], of_series["publication"]),
+        )
+        return pl.concat(links), found
 
-    def _connect_serials(self, groups: Groups, publications: Rows, applications: Rows) -> None:
-        """Connect publications of one series and serial, unless their office has several applications of them."""
-        names = values_of(self.names.take(pa.array(publications)))
-        serials = coded(series(number) if (number := read_number(name)) else "" for name in names)
-        serial = codes_of(serials)
-        # the number of a PCT application: its publication has a national one too
-        unclear = pc.or_(*(pc.starts_with(self._applications, start) for start in ("WO", _UNREAD)))
-        clear = (applications >= 0) & ~unclear.to_numpy(zero_copy_only=False)[applications]
-        pairs = np.unique(serial[clear].astype(np.int64) << 32 | applications[clear])
-        alone = np.bincount(serial, minlength=len(serials.dictionary)) == 1
-        skipped = alone | (np.bincount(pairs >> 32, minlength=len(alone)) > 1)
-        _, first = np.unique(serial, return_index=True)
-        chosen = ~skipped[serial] & is_filled(serials)
-        groups.connect_all(self._nodes(publications[first[serial[chosen]]]), self._nodes(publications[chosen]))
+    def by_application(self) -> pl.DataFrame:
+        """Return each ``publication`` and the ``group`` of those of its application."""
+        links, found = self._of_applications()
+        return _with_groups(found, _connected(links))
 
-    def _equal_bases(self, groups: Rows) -> list[list[int]]:
-        """Return the groups with the same basis: the priorities that a group claims, else its application if known.
+    def _equal_bases(self, groups: pl.DataFrame) -> pl.DataFrame:
+        """Return the groups that share their ``basis``: the priorities that a group claims, else its applications."""
+        claims = self.relations.filter(_IS_CLAIMED & pl.col("has_letter")).select("publication", "application")
+        claimed, filed = (_with_groups(one, groups).select("group", "application") for one in (claims, self._filed))
+        bases = pl.concat([claimed, filed.join(claimed, on="group", how="anti")]).group_by("group")
+        basis = pl.col("application").unique().sort().str.join("\n")
+        return bases.agg(basis=basis).filter(pl.len().over("basis") > 1)
 
-        ``groups`` are those of the publications. Digits without an office do not count as a priority: they may be a
-        date, or a number of several offices.
-        """
-        has_letter = np.array([any(map(str.isalpha, one.related)) for one in self._relations], bool)
-        known = self._related_applications >= 0
-        claims, files = self._is("priority", "provisional") & has_letter & known, self._is("application") & known
-        claiming = groups[self._subjects[claims]]
-        filing = np.concatenate([groups[self.of_records[self._filed >= 0]], groups[self._subjects[files]]])
-        filed = np.concatenate([self._filed[self._filed >= 0], self._related_applications[files]])
-        others = ~np.isin(filing, claiming)
-        owners = np.concatenate([claiming, filing[others]]).astype(np.int64)
-        pairs = np.unique(owners << 32 | np.concatenate([self._related_applications[claims], filed[others]]))
-        owners, firsts, sizes = np.unique(pairs >> 32, return_index=True, return_counts=True)
-        basis = pairs[firsts] & 0xFFFFFFFF
-        several: dict[bytes, int] = {}
-        for row in np.flatnonzero(sizes > 1).tolist():
-            applications = pairs[firsts[row] : firsts[row] + sizes[row]] & 0xFFFFFFFF
-            basis[row] = len(self._applications) + several.setdefault(applications.tobytes(), len(several))
-        order = np.argsort(basis, kind="stable")
-        as_before = np.diff(basis[order], prepend=-1) == 0
-        return sorted(run.tolist() for run in split_runs(owners[order], as_before))
+    def _with_members(self) -> pl.DataFrame:
+        """Return each ``publication`` with its own ``family``, or with that of the last to name it."""
+        own = self.own.select("publication", "family")
+        naming = self.relations.filter(_IS_PUBLICATION).join(own, on="publication", maintain_order="left")
+        named = naming.select("family", publication="related").join(own, on="publication", how="anti")
+        others = named.group_by("publication", maintain_order=True).agg(pl.col("family").last())
+        return pl.concat([own, others])
 
-    def _with_members(self) -> tuple[Rows, Rows]:
-        """Return the own family of each publication, or that of the last to name it, and those with one."""
-        own = self.own.copy()
-        names_it = self._is(*RELATED_PUBLICATIONS) & (self.own[self._related] < 0) & (self.own[self._subjects] >= 0)
-        own[self._related[names_it]] = self.own[self._subjects[names_it]]
-        return own, _first_uses(np.concatenate([self._listed, self._related[names_it]]))
+    def _stated(self) -> pl.DataFrame:
+        """Return each ``publication`` whose family the source states: its id is not a number that replaces it."""
+        families = self.own["family"].unique()
+        numbers = column_of(one for one in families if read_number(one) or read_application(one))
+        is_number = (pl.col("family") == pl.col("publication")) | (pl.col("family") == pl.col("number"))
+        return self.own.filter(~is_number & ~pl.col("family").is_in(numbers.implode())).select("publication")
 
-    def _stated(self) -> NDArray[np.bool_]:
-        """Whether the source states the family of a publication, so that its id is not a number that replaces it."""
-        listed = self._listed
-        families = values_of(self._families.take(pa.array(self.own[listed])))
-        stated = np.zeros(len(self.names), bool)
-        for publication, family, *numbers in zip(
-            values_of(listed),
-            families,
-            values_of(self.names.take(pa.array(listed))),
-            self._written(listed),
-            strict=True,
-        ):
-            stated[publication] = family not in numbers and not (read_number(family) or read_application(family))
-        return stated
+    def _joined(self) -> tuple[pl.DataFrame, dict[str, int]]:
+        own, stated = self._with_members(), self._stated()
+        links, found = self._of_applications(own["publication"])
+        table = found.join(own, on="publication", how="left", maintain_order="left")
+        table = table.with_columns(pl.coalesce("family", "publication"))
+        table = _with_records(table, self.own)
+        records = table.filter("is_record")
+        sizes = [records["family"].n_unique()]
 
-    def _written(self, publications: Rows) -> Iterator[str]:
-        """Yield the numbers of publications as their records write them, without a record their names."""
-        rows = self._record_of[publications]
-        texts = pa.concat_arrays([self.numbers, self.names])
-        return values_of(texts.take(pa.array(np.where(rows >= 0, rows, len(self.table) + publications))))
+        def connected(*further: pl.DataFrame) -> pl.DataFrame:
+            nonlocal links
+            links = pl.concat([links, *further])
+            groups = _connected(links)
+            sizes.append(_with_groups(records, groups)["group"].n_unique())
+            return groups
 
-    def _joined(self) -> tuple[Rows, pa.DictionaryArray, dict[str, int]]:
-        stated = self._stated()
-        lists = self._is("member") & ~stated[self._subjects]
-        own, publications = self._with_members()
-        groups, publications = self.by_application(publications)
-        own[publications] = np.where(own[publications] < 0, self._alone[publications], own[publications])
-        applications = self.groups_of(groups)
-        records = np.unique(self.of_records)
-        sizes = [len(np.unique(own[records]))]
+        applications = _connected(links)
+        by_family = connected(_links("family", table["family"], table["publication"]))
+        lists = self.relations.filter(pl.col("kind") == "member").join(stated, on="publication", how="anti")
+        settling = pl.concat([stated, lists.select("publication")])
+        settled = _with_groups(records.join(settling, on="publication", how="semi"), applications)["group"]
+        bases = self._equal_bases(applications)
+        families = _with_groups(bases.select(publication="group"), by_family)["group"]
+        bases = bases.with_columns(families.alias("family"), is_settled=pl.col("group").is_in(settled.implode()))
+        settled_families = pl.col("family").filter("is_settled").n_unique().over("basis")
+        bases = bases.filter(~pl.col("is_settled") | (settled_families == 1))
+        connected(_links("basis", bases["basis"], bases["group"]))
+        groups = connected(*_pairs("list", lists))
+        joined = _with_groups(table, groups).with_columns(_least("family").alias("family"))
+        return joined, {rule: before - after for rule, (before, after) in zip(RULES, pairwise(sizes), strict=True)}
 
-        def count() -> None:
-            sizes.append(len(np.unique(self.groups_of(groups)[records])))
-
-        groups.connect_all(self._nodes(publications), self._family_nodes(own[publications]))
-        count()
-        stated[self._subjects[lists]] = True
-        settled = set(applications[records[stated[records]]].tolist())
-        for same in self._equal_bases(applications):
-            unsettled = [application for application in same if application not in settled]
-            targets = {groups.of(application) for application in same if application in settled}
-            if unsettled:
-                groups.connect(*unsettled, *(targets if len(targets) == 1 else ()))
-        count()
-        groups.connect_all(self._nodes(self._subjects[lists]), self._nodes(self._related[lists]))
-        count()
-        codes = self._first_of_groups(groups, publications, own[publications])
-        joined = {rule: before - after for rule, (before, after) in zip(RULES, pairwise(sizes), strict=True)}
-        return publications, self._coded(codes), joined
-
-    def _first_of_groups(self, groups: Groups, publications: Rows, ranks: Rows) -> Rows:
-        """Return the least rank in the group of each publication; ranks of records come first."""
-        of_publication = self.groups_of(groups)[publications]
-        order = np.lexsort((ranks, self._record_of[publications] < 0))
-        found, first = np.unique(of_publication[order], return_index=True)
-        least: Rows = ranks[order][first][np.searchsorted(found, of_publication)]
-        return least
-
-    def _coded(self, families: Rows) -> pa.DictionaryArray:
-        return pa.DictionaryArray.from_arrays(families, self._families)
-
-    def _derived(self, definition: str) -> tuple[Rows, pa.DictionaryArray]:
-        """Return publications and their families, which are named after their first publications."""
-        groups, _ = self.by_application()
-        publishes = self._is(*RELATED_PUBLICATIONS)
+    def _derived(self, definition: str) -> pl.DataFrame:
+        """Return each ``publication`` with its ``family``, which is named after the first publication."""
+        links, _ = self._of_applications()
+        related = self.relations.filter(_IS_PUBLICATION)
         if definition == "simple":  # equal sets of priorities: the DOCDB simple family, as far as relations are known
-            for same in self._equal_bases(self.groups_of(groups)):
-                groups.connect(*same)
+            bases = self._equal_bases(_connected(links))
+            links = pl.concat([links, _links("basis", bases["basis"], bases["group"])])
         if definition == "extended":
-            groups.connect_all(self._nodes(self._subjects[publishes]), self._nodes(self._related[publishes]))
-            claims = ~publishes & (self._related_applications >= 0)
-            groups.connect_all(self._nodes(self._subjects[claims]), self._related_applications[claims])
-            groups.connect_all(self._nodes(self._listed), self._family_nodes(self.own[self._listed]))
-        publications = _first_uses(np.concatenate([self._listed, self._subjects, self._related[publishes]]))
-        return publications, coded(self._written(self._first_of_groups(groups, publications, publications)))
+            claims = self.relations.drop_nulls("application")
+            by_application = _links("application", claims["application"], claims["publication"])
+            by_family = _links("family", self.own["family"], self.own["publication"])
+            links = pl.concat([links, *_pairs("related", related), by_application, by_family])
+        named = (self.own["publication"], self.relations["publication"], related["related"])
+        found = pl.concat([one.alias("publication") for one in named]).unique(maintain_order=True)
+        table = _with_groups(_with_records(found.to_frame(), self.own), _connected(links))
+        first = table.with_columns(publication=_least("publication"))
+        return found.to_frame().hstack([self._written(first).alias("family")])
 
-    def families(self, definition: str) -> tuple[TextMap, pa.DictionaryArray, dict[str, int]]:
-        """Return the families of all publications, and of the records, by a definition.
+    def _written(self, table: pl.DataFrame) -> pl.Series:
+        """Return the number of each ``publication`` as its record writes it, without a record its name."""
+        known = table.select("publication").join(self.own, on="publication", how="left", maintain_order="left")
+        return known.select(pl.coalesce("number", "publication")).to_series()
+
+    def families(self, definition: str) -> tuple[pl.DataFrame, pl.Series, dict[str, int]]:
+        """Return the families of all publications (as :func:`families_of`), and of the records, by a definition.
 
         For ``joined``, return also how many families each of :data:`RULES` joins to another.
         """
         counts: dict[str, int] = {}
         if definition == "given":
-            own, publications = self._with_members()
-            families = self._coded(own[publications])
+            table = self._with_members()
         elif definition == "joined":
-            publications, families, counts = self._joined()
+            table, counts = self._joined()
         else:
-            publications, families = self._derived(definition)
-        places = np.empty(len(self.names), np.int32)
-        places[publications] = np.arange(len(publications), dtype=np.int32)
-        known = TextMap(column(self._written(publications)), families)
-        return known, families.take(pa.array(places[self.of_records])), counts
+            table = self._derived(definition)
+        of_records = self.records.select("publication").join(table, on="publication", how="left", maintain_order="left")
+        return table.select(self._written(table).alias("number"), "family"), of_records["family"], counts
 
 
-def _first_uses(values: Rows) -> Rows:
-    """Return the distinct values in the order of their first use."""
-    _, rows = np.unique(values, return_index=True)
-    return values[np.sort(rows)]
+def _links(kind: str, group: pl.Series, member: pl.Series) -> pl.DataFrame:
+    """Return what connects the members of each group; groups of another kind have other names."""
+    return pl.DataFrame({"group": f"{kind} " + group, "member": member})
+
+
+def _pairs(kind: str, relations: pl.DataFrame) -> list[pl.DataFrame]:
+    """Return what connects both publications of some relations."""
+    ends = relations["publication"], relations["related"]
+    return [_links(kind, ends[0], end) for end in ends]
+
+
+def _connected(links: pl.DataFrame) -> pl.DataFrame:
+    """Return each connected ``publication`` and the first of its ``group``."""
+    return first_of_connected(links).rename({"member": "publication", "first": "group"})
+
+
+def _with_groups(table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+    """Add the ``group`` of each ``publication``; without others it is one by itself."""
+    found = table.join(groups, on="publication", how="left", maintain_order="left")
+    return found.with_columns(pl.coalesce("group", "publication").alias("group"))
+
+
+def _with_records(table: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
+    records = own.filter("is_record")["publication"]
+    return table.with_columns(is_record=pl.col("publication").is_in(records.implode()))
+
+
+def _least(name: str) -> pl.Expr:
+    """The least value of records in the ``group``, without a record of all."""
+    value = pl.col(name)
+    return pl.coalesce(value.filter("is_record").min().over("group"), value.min().over("group"))
 
 
 def with_joined_families(collection: Collection) -> tuple[Collection, dict[str, int]]:
@@ -436,5 +377,5 @@ def with_families(collection: Collection, definition: str) -> Collection:
 def _in_families(collection: Collection, definition: str) -> tuple[Collection, dict[str, int]]:
     known = Publications(collection.patents, collection.relations, collection.families)
     families, of_records, counts = known.families(definition)
-    patents = with_family(collection.patents, pl.Series(values_of(of_records), dtype=pl.String))
+    patents = with_family(collection.patents, of_records)
     return replace(collection, patents=patents, families=families, family_definition=definition), counts

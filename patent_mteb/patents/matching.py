@@ -7,24 +7,21 @@ citations but less exactly. The caller chooses the last step; the report counts 
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, compress
+from itertools import compress
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
+import polars as pl
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import DEGREES, degree
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.families import Publications, series
-from patent_mteb.patents.numbers import Number, key_of, normal_form, read_number
+from patent_mteb.patents.families import Publications, completed, parsed
 from patent_mteb.patents.on_disk import stored_like
 from patent_mteb.patents.records import Citation
+from patent_mteb.patents.tables import by_age, links_of
 from patent_mteb.patents.text import text_key
-from patent_mteb.patents.text_columns import Rows, TextIndex, coded, codes_of, column, values_of
 
 STEPS = {
     "number": "the same publication, however its number is written",
@@ -88,75 +85,76 @@ class MatchReport:
         return {step: sum(further[one] for one in steps[: position + 1]) for position, step in enumerate(steps)}
 
 
-class _RowsOf:
-    """The rows of each number in an array, in order."""
-
-    def __init__(self, numbers: Rows) -> None:
-        self._rows = np.argsort(numbers, kind="stable").astype(np.int32)
-        self._numbers = numbers[self._rows]
-
-    def __call__(self, number: int) -> list[int]:
-        first, last = (int(self._numbers.searchsorted(np.int32(number), side)) for side in ("left", "right"))
-        rows: list[int] = self._rows[first:last].tolist()
-        return rows
+_OF_KIND = pl.when(pl.col("kind") != "").then("series")  # a number without kind code can be of any series
 
 
-class _Finder:
-    """Finds the record of a number, as a row of its table, and the first step that matches it."""
+def _records_of(numbers: pl.Series, collection: Collection) -> pl.DataFrame:
+    """Find the record of each distinct number.
 
-    def __init__(self, collection: Collection) -> None:
-        known = Publications(collection.patents, collection.relations, collection.families)
-        self.table, self.numbers, self._name = known.table, known.numbers, known.name
-        self.by_number = TextIndex(self.numbers)
-        numbers = [column(map(form, values_of(self.numbers))) for form in (normal_form, key_of)]
-        self._by_normal_form, self._by_key, self._by_name = map(TextIndex, (*numbers, known.names))
-        self._application = known.groups_of(known.by_application()[0])
-        self._of_application = _RowsOf(self._application[known.of_records])
-        self._family = known.own.copy()
-        self._family[known.of_records] = known.family_of_records
-        self._of_family = _RowsOf(known.family_of_records)
+    Returns:
+        Each ``number`` with the rank of the step that it ``needs``, the number of its ``record`` and the ``family`` of
+        the latter (null without a record), and whether it ``is_read``.
+    """
+    known = Publications(collection.patents, collection.relations, collection.families)
+    applications = known.by_application().rename({"group": "application"})
+    read = known.numbers.head(len(known.records)).select("name", "key", series=_OF_KIND)
+    office = pl.col("number").str.head(2).str.to_uppercase()
+    records = known.records.drop("application").hstack(read).with_columns(office=office, record="number")
+    records = records.join(applications, on="publication", how="left", maintain_order="left")
 
-    def find(self, text: str, number: Number | None) -> tuple[int, int]:
-        """Return the rank of the step and the row of the record of a number that is written differently.
+    asked = parsed(numbers.unique(maintain_order=True))
+    ways: tuple[dict[str, str], ...] = ({"number": "number"}, {"name": "number"}, {"name": "name"})
+    asked = asked.with_columns(record=pl.coalesce([_first(asked, records, **way) for way in ways]))
+    rest = asked.filter(pl.col("record").is_null())
+    rest = rest.with_columns(completed(rest, known.numbers)["name"].alias("publication"), series=_OF_KIND)
+    for further in (applications, known.own.select("publication", "family")):
+        rest = rest.join(further, on="publication", how="left", maintain_order="left")
+    records = by_age(records)
+    rest = rest.join(_of_one_series(rest, records), on="number", how="left", maintain_order="left")
+    by_kind = pl.coalesce("of_series", _nearest(rest, records, "application"))
+    steps = rest.select("number", by_kind=by_kind, by_family=_nearest(rest, records, "family"))
+    found = asked.join(steps, on="number", how="left").select(
+        "number",
+        needs=pl.coalesce(
+            pl.when(pl.col(one).is_not_null()).then(rank) for rank, one in enumerate(("record", "by_kind", "by_family"))
+        ).fill_null(_NOWHERE),
+        record=pl.coalesce("record", "by_kind", "by_family"),
+        is_read=pl.col("key").is_not_null(),
+    )
+    families = records.unique("record").select("record", "family")
+    return found.join(families, on="record", how="left")
 
-        The row is -1 after the last step.
-        """
-        normal = normal_form(text)
-        for index in (self.by_number, self._by_normal_form):
-            if (row := index.row(normal)) >= 0:
-                return _RANK["number"], row
-        office = number.office if number else ""
-        same = self._of_one_series(number) if number else []
-        publication = self._by_name.row(self._name(text))
-        if not same and publication >= 0:
-            same = self._of_application(self._application[publication])
-        if same:
-            return _RANK["kind"], self._nearest(same, office)
-        if publication >= 0 and (members := self._of_family(self._family[publication])):
-            return _RANK["family"], self._nearest(members, office)
-        return _NOWHERE, -1
 
-    def _of_one_series(self, number: Number) -> list[int]:
-        """Return the records with the same serial that can be of the same application.
+def _first(asked: pl.DataFrame, records: pl.DataFrame, **columns: str) -> pl.Series:
+    """Return the first record whose columns are equal to the named ones of each number, null if there is none."""
+    own = (pl.col(of_record).alias(name) for name, of_record in columns.items())
+    first = records.select(pl.col("record").alias("found"), *own).unique(
+        list(columns), keep="first", maintain_order=True
+    )
+    return asked.join(first, on=list(columns), how="left", maintain_order="left")["found"]
 
-        A number without kind code can be of any series, and is ambiguous if records of several series have its serial.
-        """
-        found: dict[str, list[int]] = {}
-        for row in self._by_key.rows(number.key):
-            other = read_number(self.numbers[row].as_py())
-            found.setdefault(series(other) if other and other.kind else "", []).append(row)
-        if number.kind:
-            return [*found.get(series(number), ()), *found.get("", ())]
-        return [row for rows in found.values() for row in rows] if len(found.keys() - {""}) <= 1 else []
 
-    def _nearest(self, rows: Iterable[int], office: str) -> int:
-        """Prefer the same office, then the earliest date, then the lowest number."""
+def _nearest(asked: pl.DataFrame, records: pl.DataFrame, group: str) -> pl.Expr:
+    """Prefer the same office, then the earliest record, in the group of each number."""
+    of_office = _first(asked, records, office="office", **{group: group})
+    return pl.coalesce(of_office, _first(asked, records, **{group: group}))
 
-        def distance(row: int) -> tuple[bool, dt.date, str]:
-            number, day = self.table["number"][row], self.table["day"][row]
-            return number[:2].upper() != office, day or dt.date.max, number
 
-        return min(rows, key=distance)
+def _of_one_series(asked: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
+    """Return the nearest record with the same serial that can be of the same application, by ``number``.
+
+    A number without kind code can be of any series, and is ambiguous if records of several series have its serial.
+    """
+    its = records.select("key", "record", its_office="office", its_series="series").with_row_index("age")
+    alike = asked.select("number", "key", "office", "series").join(its, on="key")
+    its_series = pl.col("its_series")
+    can_be = its_series.is_null() | (its_series == pl.col("series"))
+    one_series = its_series.drop_nulls().n_unique().over("number") <= 1
+    of_one = alike.filter(pl.when(pl.col("series").is_null()).then(one_series).otherwise(can_be))
+    nearest = of_one.sort(pl.col("its_office") != pl.col("office"), "age").unique(
+        "number", keep="first", maintain_order=True
+    )
+    return nearest.select("number", of_series="record")
 
 
 def match(
@@ -169,7 +167,7 @@ def match(
     """
     if by not in STEPS:
         raise DataError(f"numbers cannot be matched by '{by}'", remedy=f"choose among {', '.join(STEPS)}")
-    return _matched(citations, _ends(citations, collection), by, joined)
+    return _matched(citations, *_ends(citations, collection), by, joined)
 
 
 def match_by_all(
@@ -177,118 +175,73 @@ def match_by_all(
 ) -> dict[str, tuple[Sequence[Citation], MatchReport]]:
     """Return the result of :func:`match` for each of :data:`STEPS`."""
     ends = _ends(citations, collection)
-    return {step: _matched(citations, ends, step) for step in STEPS}
+    return {step: _matched(citations, *ends, step) for step in STEPS}
 
 
-@dataclass(frozen=True)
-class _Ends:
-    """The citing and cited ends of all citations: rank of the step that finds the record, and its row.
-
-    The row is -1 if there is no record. ``numbers`` and ``family`` are those of all records.
-    """
-
-    needs: tuple[Rows, Rows]
-    row: tuple[Rows, Rows]
-    numbers: pa.LargeStringArray
-    family: Rows
-    unreadable: int
+def _ends(citations: Iterable[Citation], collection: Collection) -> tuple[pl.DataFrame, int]:
+    """Return the citations, with what :func:`_records_of` finds for both ends, and how many numbers cannot be read."""
+    links = links_of(citations)
+    found = _records_of(pl.concat([links["citing"], links["cited"]]), collection)
+    for end in ("citing", "cited"):
+        named = (pl.col(name).alias(f"{end}_{name}") for name in ("needs", "record", "family"))
+        of_end = found.select(pl.col("number").alias(end), *named)
+        links = links.join(of_end, on=end, how="left", maintain_order="left")
+    return links.with_row_index("place"), int((~found["is_read"]).sum())
 
 
-def _ends(citations: Iterable[Citation], collection: Collection) -> _Ends:
-    """Look up each distinct number once."""
-    written = coded(chain.from_iterable((citation.citing, citation.cited) for citation in citations))
-    finder = _Finder(collection)
-    rows = finder.by_number.rows_of(written.dictionary)
-    needs, unreadable = np.zeros(len(rows), np.int32), 0
-    for place, text in enumerate(values_of(written.dictionary)):
-        number = read_number(text)
-        unreadable += number is None
-        if rows[place] < 0:
-            needs[place], rows[place] = finder.find(text, number)
-    citing, cited = codes_of(written).reshape(-1, 2).T
-    return _Ends(
-        (needs[citing], needs[cited]),
-        (rows[citing], rows[cited]),
-        finder.numbers,
-        finder.table["family"].rank("dense").to_numpy(),
-        unreadable,
-    )
+_PAIR = ["citing_record", "cited_record"]
 
 
 def _matched(
-    citations: Sequence[Citation], ends: _Ends, by: str, joined: bool = True
+    citations: Sequence[Citation], ends: pl.DataFrame, unreadable: int, by: str, joined: bool = True
 ) -> tuple[Sequence[Citation], MatchReport]:
-    reached = np.maximum(*ends.needs)
-    without_citing = ends.needs[0] > _RANK[by]
-    without_cited = ~without_citing & (ends.needs[1] > _RANK[by])
-    matched = np.flatnonzero(reached <= _RANK[by])
-    citing, cited = (row[matched] for row in ends.row)
-    own = ends.family[citing] == ends.family[cited]
-    between, pairs = matched[~own], citing[~own].astype(np.int64) * len(ends.family) + cited[~own]
-    if joined:
-        _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
-        found = _links(citations, ends, between, between[first[pair]])
-    else:
-        _, pair, sizes = np.unique(pairs, return_inverse=True, return_counts=True)
-        found = _each(citations, ends, between, sizes[pair] > 1)
-    links = stored_like(found, like=citations)
-    needs = np.bincount(reached, minlength=_NOWHERE + 1)
+    known_citing, known_cited = (pl.col(f"{end}_needs") <= _RANK[by] for end in ("citing", "cited"))
+    matched, unknown_cited = ends.filter(known_citing & known_cited), ends.filter(known_citing & ~known_cited)
+    between = matched.filter(pl.col("citing_family") != pl.col("cited_family"))
+    links = stored_like((_links if joined else _each)(citations, between), like=citations)
+    needs = ends.select(pl.max_horizontal("citing_needs", "cited_needs")).to_series()
+    exact, through_kind, through_family = (int((needs == rank).sum()) for rank in range(_NOWHERE))
     report = MatchReport(
         by=by,
         citations=len(citations),
         matched=len(matched),
-        unknown_citing=int(without_citing.sum()),
-        unknown_cited=int(without_cited.sum()),
-        exact=int(needs[0]),
-        through_kind=int(needs[1]),
-        through_family=int(needs[2]),
-        own_family=int(own.sum()),
+        unknown_citing=len(ends) - len(matched) - len(unknown_cited),
+        unknown_cited=len(unknown_cited),
+        exact=exact,
+        through_kind=through_kind,
+        through_family=through_family,
+        own_family=len(matched) - len(between),
         duplicates=len(between) - len(links),
         links=len(links),
-        unreadable=ends.unreadable,
-        examples=_first_unknown(citations, without_cited),
+        unreadable=unreadable,
+        examples=tuple(unknown_cited["cited"].unique(maintain_order=True).head(_EXAMPLES)),
     )
     return links, report
 
 
-def _first_unknown(citations: Sequence[Citation], unknown: NDArray[np.bool_]) -> tuple[str, ...]:
-    examples: dict[str, None] = {}
-    for number in np.flatnonzero(unknown):
-        examples[citations[int(number)].cited] = None
-        if len(examples) == _EXAMPLES:
-            break
-    return tuple(examples)
-
-
-def _links(
-    citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64], leads: NDArray[np.int64]
-) -> Iterator[Citation]:
-    """Yield one citation for each pair, in the order of their first citations (``leads``)."""
-    later: dict[int, list[int]] = {}
-    for number, lead in zip(between[between != leads].tolist(), leads[between != leads].tolist(), strict=True):
-        later.setdefault(lead, []).append(number)
-    is_lead = np.zeros(len(citations), bool)
-    is_lead[leads] = True
-    for number, citation in compress(enumerate(citations), is_lead):
-        citing, cited = (ends.numbers[int(row[number])].as_py() for row in ends.row)
-        all_of_it = [citation, *(citations[other] for other in later.get(number, ()))]
+def _links(citations: Sequence[Citation], between: pl.DataFrame) -> Iterator[Citation]:
+    """Yield one citation for each pair, in the order of their first citations."""
+    pairs = between.group_by(_PAIR, maintain_order=True).agg("place")
+    is_first = np.zeros(len(citations), bool)
+    is_first[pairs["place"].list.first().to_numpy()] = True
+    for citation, (citing, cited, places) in zip(compress(citations, is_first), pairs.iter_rows(), strict=True):
+        all_of_it = [citation, *(citations[other] for other in places[1:])]
         yield replace(_joined(all_of_it) if len(all_of_it) > 1 else citation, citing=citing, cited=cited)
 
 
-def _each(
-    citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64], several: NDArray[np.bool_]
-) -> Iterator[Citation]:
-    """Yield the distinct citations between families; ``several`` says which pairs have other citations too.
+def _each(citations: Sequence[Citation], between: pl.DataFrame) -> Iterator[Citation]:
+    """Yield the distinct citations between families.
 
     Passages are dropped if the matched record is another publication than the cited one.
     """
     seen: set[bytes] = set()
-    for number, has_others in zip(values_of(between), values_of(several), strict=True):
-        citing, cited = (ends.numbers[int(row[number])].as_py() for row in ends.row)
-        link = replace(citations[number], citing=citing, cited=cited)
-        if ends.needs[1][number]:
+    is_exact, has_others = pl.col("cited_needs") == 0, pl.len().over(_PAIR) > 1
+    rows = between.select("place", *_PAIR, is_exact.alias("is_exact"), has_others.alias("has_others"))
+    for place, citing, cited, exact, others in rows.iter_rows():
+        link = replace(citations[place], citing=citing, cited=cited)
+        if not exact:
             link = replace(link, passages=())
-        if has_others:
+        if others:
             if (key := text_key(repr(link))) in seen:
                 continue
             seen.add(key)

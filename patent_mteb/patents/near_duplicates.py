@@ -16,7 +16,6 @@ from patent_mteb.patents.on_disk import only, publications, with_family
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.tables import by_age, first_of_connected, links_of
 from patent_mteb.patents.text import text_key
-from patent_mteb.patents.text_columns import TextMap, renamed
 
 NEAR_DUPLICATES = {"keep": "stay", "merge": "become one patent family", "drop": "are left out but for the earliest"}
 """Values of the setting ``twins`` -> what happens to near-duplicates, in the words of the log of a build."""
@@ -49,11 +48,10 @@ def with_near_duplicates(collection: Collection, setting: str, alike: pl.DataFra
         return collection
     if setting == "merge":
         first = dict(first_of_connected(alike.select("group", member="family")).iter_rows())
-        families = TextMap.of(collection.families)
         return replace(
             collection,
             patents=with_family(collection.patents, publications(collection.patents)["family"].replace(first)),
-            families=TextMap(families.column, renamed(families.coded, first)),
+            families=collection.families.with_columns(pl.col("family").replace(first)),
             family_definition=f"{collection.family_definition}, twins merged",
         )
     earliest = pl.col("family").first().over("group")

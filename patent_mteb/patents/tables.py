@@ -14,17 +14,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from patent_mteb.memory import ROWS_AT_ONCE
 from patent_mteb.patents.records import Citation
-
-_ROWS_AT_ONCE = 10_000
-"""Rows that are Python objects at a time, as in :mod:`patent_mteb.patents.on_disk`."""
 
 
 def frame_of(rows: Iterable[Sequence[Any]], schema: Mapping[str, Any]) -> pl.DataFrame:
     """Build a frame from rows as they come."""
     stream = iter(rows)
-    blocks = iter(lambda: list(islice(stream, _ROWS_AT_ONCE)), [])
+    blocks = iter(lambda: list(islice(stream, ROWS_AT_ONCE)), [])
     return pl.concat([pl.DataFrame(schema=schema), *(pl.DataFrame(some, schema, orient="row") for some in blocks)])
+
+
+def column_of(texts: Iterable[str | None]) -> pl.Series:
+    """Return texts as one column; few of them are Python strings at a time."""
+    stream = iter(texts)
+    blocks = iter(lambda: list(islice(stream, ROWS_AT_ONCE)), [])
+    return pl.concat([pl.Series(dtype=pl.String), *(pl.Series(some, dtype=pl.String) for some in blocks)], rechunk=True)
 
 
 def links_of(citations: Iterable[Citation], *fields: str) -> pl.DataFrame:

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_batches, read_json, read_parquet, replacing, write_json, write_parquet, write_text
 from patent_mteb.identity import RELEASE
+from patent_mteb.memory import TEXTS_AT_ONCE
 from patent_mteb.patents.records import SCHEMAS, Citation, Patent, Relation, row_of
 from patent_mteb.readers.joining import ADDED, CONFLICTS, FILL, Row, joined
 from patent_mteb.readers.tables import is_table
@@ -32,8 +33,6 @@ from patent_mteb.readers.tables import is_table
 _NAMES: dict[type, str] = {Patent: "patents", Citation: "citations", Relation: "relations"}
 KINDS = tuple(_NAMES.values())  # the kinds of records; each has a folder in a records directory
 SET_ASIDE = "set-aside"  # folder for the texts of malformed documents, with a folder for each part
-
-_ROWS_AT_ONCE = 1000
 
 
 def part_path(root: Path, kind: str, part: str) -> Path:
@@ -57,7 +56,7 @@ class PartWriter:
         kind = type(record)
         self._waiting[kind].append(row_of(record))
         self.counts[_NAMES[kind]] += 1
-        if len(self._waiting[kind]) >= _ROWS_AT_ONCE:
+        if len(self._waiting[kind]) >= TEXTS_AT_ONCE:
             self.flush(kind)
 
     def set_aside(self, text: str) -> Path:

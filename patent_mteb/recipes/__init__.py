@@ -196,7 +196,7 @@ def run(
     name = module.__name__.rpartition(".")[2]
     outdated = dataset.data_sets(before.recipes.get(name, dataset.Built()).files)
     digest = dataset.input_hash(
-        collection.patents, collection.citations, collection.relations, collection.families.items()
+        collection.patents, collection.citations, collection.relations, collection.families.iter_rows()
     )
     preparation = BuildLog(name)
     joined = not getattr(module, "EACH_CITATION", False)

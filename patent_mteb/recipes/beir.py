@@ -34,11 +34,12 @@ from patent_mteb.files import (
     write_lines,
     write_parquet,
 )
+from patent_mteb.memory import ROWS_AT_ONCE
 from patent_mteb.metrics.slices import Qrels
 from patent_mteb.patents import views as text_views
 from patent_mteb.patents.corpus import ById, Texts, TitledTexts
+from patent_mteb.patents.keyed import Keyed
 from patent_mteb.patents.records import Patent
-from patent_mteb.patents.text_columns import Keyed, column, values_of
 
 logger = logging.getLogger(__name__)
 _FILES = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
@@ -129,7 +130,7 @@ def _unicode_remedy(key: str, known: Iterable[str]) -> str:
 
 def _keyed_table(path: Path, known: Container[str], counts: dict[str, int], without: Container[str] = ()) -> pa.Table:
     table = read_keyed(path, without=without)
-    counts[f"rows of {path.name} for unknown ids"] = sum(key not in known for key in values_of(table["_id"]))
+    counts[f"rows of {path.name} for unknown ids"] = sum(key not in known for key in _values(table["_id"]))
     return table
 
 
@@ -245,8 +246,7 @@ class MetadataRows(ById[Mapping[str, Any]]):
     """Rows by id, created on access from columns; null items of lists are dropped."""
 
     def __init__(self, table: pa.Table) -> None:
-        keys = column(values_of(table["_id"]))
-        self._row = Keyed(keys, range(len(keys)))
+        self._row = Keyed(_values(table["_id"]), range(len(table)))
         super().__init__(self._row)
         self._columns = {name: table[name].combine_chunks() for name in table.column_names if name != "_id"}
 
@@ -254,11 +254,17 @@ class MetadataRows(ById[Mapping[str, Any]]):
         """Return ids and values of a column; without the column, values are None."""
         if name not in self._columns:
             return ((key, None) for key in self)
-        return zip(self, map(_without_nulls, values_of(self._columns[name])), strict=True)
+        return zip(self, map(_without_nulls, _values(self._columns[name])), strict=True)
 
     def __getitem__(self, key: str) -> Mapping[str, Any]:
         row = self._row[key]
         return {name: _without_nulls(column[row].as_py()) for name, column in self._columns.items()}
+
+
+def _values(column: pa.Array | pa.ChunkedArray) -> Iterator[Any]:
+    """Yield the values of a column; few of them are Python objects at a time."""
+    blocks = (column[start : start + ROWS_AT_ONCE] for start in range(0, len(column), ROWS_AT_ONCE))
+    return chain.from_iterable(block.to_pylist() for block in blocks)
 
 
 def _without_nulls(value: Any) -> Any:

@@ -12,19 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from patent_mteb.patents.records import Citation
 from patent_mteb.patents.tables import links_of
 
 _NONE: frozenset[str] = frozenset()
-_Array = NDArray[np.integer[Any]]
-_Value = TypeVar("_Value")
-_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)

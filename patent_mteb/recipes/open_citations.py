@@ -21,10 +21,10 @@ import polars as pl
 
 from patent_mteb.patents.categories import CATEGORIES, UNGRADED, is_category, strongest
 from patent_mteb.patents.corpus import Composed
+from patent_mteb.patents.keyed import Keyed
 from patent_mteb.patents.on_disk import publications, stored_like
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.tables import by_age, frame_of
-from patent_mteb.patents.text_columns import Keyed, column
 from patent_mteb.recipes.sampling import stratum
 
 EXAMINER = "E"  # the category of citations by the examiner where grants are the source, in one grade
@@ -177,7 +177,7 @@ def grades_of(judgements: pl.DataFrame, query: str) -> Mapping[str, dict[str, in
     def judged(row: int) -> dict[str, int]:
         return dict(zip(documents[row], gains[row], strict=True))
 
-    return Composed(Keyed(column(lists[query]), range(len(lists))), judged)
+    return Composed(Keyed(lists[query], range(len(lists))), judged)
 
 
 _CITATION = {

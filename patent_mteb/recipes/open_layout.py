@@ -38,9 +38,9 @@ from patent_mteb.files import read_jsonl, read_keyed, read_parquet, write_jsonl,
 from patent_mteb.patents import views
 from patent_mteb.patents.claims import claim_in_full
 from patent_mteb.patents.corpus import Composed, Texts
+from patent_mteb.patents.keyed import by_itself
 from patent_mteb.patents.records import Patent
 from patent_mteb.patents.text import clean_field
-from patent_mteb.patents.text_columns import by_itself
 from patent_mteb.recipes import beir
 from patent_mteb.recipes.beir import MetadataRows
 from patent_mteb.recipes.open_citations import Judgement

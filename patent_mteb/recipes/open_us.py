@@ -38,12 +38,12 @@ import polars as pl
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import CATEGORIES
+from patent_mteb.patents.keyed import Keyed
 from patent_mteb.patents.locations import locations_in, paragraphs_in
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Description, Patent
 from patent_mteb.patents.tables import frame_of
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.patents.text_columns import Keyed, column
 from patent_mteb.recipes import Common
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.open_citations import (
@@ -151,7 +151,7 @@ def build_as(
     corpus = _corpus(judgements, documents, headers, queries, params, log)
     chosen, folder = headers.filter(pl.col("number").is_in([*corpus["number"], *queries])).sort("number"), root / name
     cleaned = DiskList(replace(clean_patent(patents[row]), description=_NO_DESCRIPTION) for row in chosen["row"])
-    texts = Keyed(column(chosen["number"]), cleaned)
+    texts = Keyed(chosen["number"], cleaned)
     early = documents.filter(pl.col("prior_art") < pl.col("day"))
     filed = dict(early.select("number", "prior_art").iter_rows())
     layout.write_documents(folder, texts, corpus["number"], judgements.qrels, judgements, filed)

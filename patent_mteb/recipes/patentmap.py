@@ -50,19 +50,18 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from patent_mteb.errors import DataError, refuse_repeat
 from patent_mteb.files import json_lines, load_json, text_lines, write_jsonl, write_text
 from patent_mteb.patents import categories, ipc, views
 from patent_mteb.patents.categories import UNGRADED, is_category, strongest
 from patent_mteb.patents.corpus import Composed
+from patent_mteb.patents.keyed import Keyed, Rows
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.scripts import first_words
-from patent_mteb.patents.tables import frame_of, links_of, with_families_of_ends
+from patent_mteb.patents.tables import column_of, frame_of, links_of, with_families_of_ends
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.patents.text_columns import Keyed, Rows, column
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.dapfam import tfidf_vectorizer, tfidf_words
 from patent_mteb.recipes.parameters import Count, Positive, Share
@@ -203,8 +202,8 @@ def more_like_this(texts: Mapping[str, str], queries: Iterable[str], depth: int)
             distances, found = map(np.append, best[query], (-of_query, rows))
             first = np.argsort(distances, kind="stable")[:depth]  # ties are in order of the rows
             best[query] = distances[first], found[first]
-    keys = column(texts)
-    return {query: keys.take(pa.array(rows)).to_pylist() for query, (_, rows) in best.items()}
+    keys = column_of(texts)
+    return {query: keys[rows].to_list() for query, (_, rows) in best.items()}
 
 
 def sharing_subclasses(
@@ -348,7 +347,7 @@ def _retrieval(known: _Publications, citations: Sequence[Citation], root: Path, 
         cited.setdefault(citing, {})[number] = kind
     depth = params.mlt + len(known.of_families_of(chosen)) + max((len(cited[query]) for query in chosen), default=0)
     texts = Composed(
-        Keyed(column(table["number"]), table["row"].to_list()),
+        Keyed(table["number"], table["row"].to_list()),
         lambda row: views.VIEWS["TAC"](known.cleaned[row]) or "empty",
     )
     similar = more_like_this(texts, chosen, depth)

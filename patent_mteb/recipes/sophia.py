@@ -49,12 +49,12 @@ from patent_mteb.patents import views
 from patent_mteb.patents.categories import degree, is_category
 from patent_mteb.patents.claims import claims_text, independent_claims
 from patent_mteb.patents.corpus import Composed
+from patent_mteb.patents.keyed import Keyed
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.summaries import read_summaries, source_of
 from patent_mteb.patents.tables import by_age, frame_of, links_of, with_families_of_ends
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.patents.text_columns import Keyed, column
 from patent_mteb.recipes.beir import title_and_text, write_beir
 from patent_mteb.recipes.parameters import Count, Positive
 from patent_mteb.recipes.sampling import grouped, ipc_section, sample_others, shares
@@ -270,7 +270,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         }
     )
     texts = Composed(
-        Keyed(column(corpus["number"]), corpus["row"].to_list()),
+        Keyed(corpus["number"], corpus["row"].to_list()),
         lambda row: title_and_text(cleaned[row], _SECTIONS[1:]),
     )
     row_of = {query: row for row, query in enumerate(queries["number"])}

@@ -43,17 +43,12 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed, write_parquet, write_rows, write_text
 from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Composed, Texts, TitledTexts
+from patent_mteb.patents.keyed import Keyed
 from patent_mteb.patents.near_duplicates import leaking_near_duplicates, near_duplicate_key
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Description, Label, Patent
-from patent_mteb.patents.tables import by_age, first_of_connected, frame_of
+from patent_mteb.patents.tables import by_age, column_of, first_of_connected, frame_of
 from patent_mteb.patents.text import clean_patent, text_key
-from patent_mteb.patents.text_columns import (
-    Keyed,
-    TextMap,
-    coded,
-    column,
-)
 from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, title_and_text, view_rows, write_beir
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.label_sets import (
@@ -196,7 +191,7 @@ def write_retrieval(folder: Path, documents: Documents, qrels: Mapping[str, Mapp
             note = f"{len(without)} documents without text, {n_queries} of them queries, first '{without[0]}'"
             log.step(f"0.8 view {name}", len(documents), len(documents) - len(without), note)
 
-    known = Keyed[int](column(numbers), documents.table["row"].to_list())
+    known = Keyed[int](numbers, documents.table["row"].to_list())
     corpus = Composed(known, lambda row: title_and_text(documents.texts[row]))
     queries = Composed(
         {number: known[number] for number in qrels}, lambda row: views.VIEWS["TAC"](documents.texts[row])
@@ -279,7 +274,7 @@ def check(folder: Path) -> dict[str, int]:
         tables = BeirFolder(TitledTexts(()), Texts.of({}), {}, read_keyed(path) if path.exists() else None)
     rows, odd = metadata_rows(folder, tables)
     counts = tables.counts | {what: number for what, number in odd.items() if number}
-    families = TextMap(column(rows), coded(family or "" for _, family in rows.column("family_id")))
+    families = Keyed[str](rows, column_of(family or "" for _, family in rows.column("family_id")))
     refuse_straddling(rows, families.values(), (split or "" for _, split in rows.column("split")), path)
     for name in tables.views:
         if empty := sum(not text.strip() for _, text in view_rows(folder, name)):

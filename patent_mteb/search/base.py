@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.identity import digest
+from patent_mteb.memory import TEXTS_AT_ONCE
 from patent_mteb.patents.corpus import release_pages
 from patent_mteb.search.run import Results, Run, pairs_matrix, ranked_ids
 
 _NEVER = np.iinfo(np.int32).max - 1
 _WITHOUT_LIMIT = np.iinfo(np.int32).max
-_ROWS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def query_texts(queries: Dataset) -> list[str]:
 def document_texts(corpus: Dataset) -> Iterator[str]:
     """Yield the text of every document (:func:`document_text`), one in memory."""
     names = [name for name in ("title", "text") if name in corpus.column_names]
-    for block in corpus.select_columns(names).with_format("arrow").iter(_ROWS_AT_ONCE):
+    for block in corpus.select_columns(names).with_format("arrow").iter(TEXTS_AT_ONCE):
         for values in zip(*(block[name] for name in names), strict=True):
             yield document_text({name: value.as_py() for name, value in zip(names, values, strict=True)})
         release_pages()
@@ -113,7 +113,7 @@ def text_bytes(corpus: Dataset) -> NDArray[np.int64]:
     """[documents] bytes of each text, without copies; 0 for a conversation."""
     if getattr(corpus.features["text"], "dtype", "") not in ("string", "large_string"):
         return np.zeros(len(corpus), np.int64)
-    rows = corpus.select_columns(["text"]).with_format("arrow").iter(_ROWS_AT_ONCE)
+    rows = corpus.select_columns(["text"]).with_format("arrow").iter(TEXTS_AT_ONCE)
     sizes = [pc.fill_null(pc.binary_length(block["text"]), 0).to_numpy() for block in rows]
     return np.concatenate(sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)
 

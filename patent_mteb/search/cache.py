@@ -13,13 +13,13 @@ from mteb.models import MTEBModels
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.identity import digest, identity_of
+from patent_mteb.memory import ROWS_AT_ONCE
 from patent_mteb.patents.corpus import release_pages
 from patent_mteb.search.base import ArraySearch, SearchContext, span_end, text_bytes
 from patent_mteb.search.engine import engine
 from patent_mteb.search.memory_cache import LRUCache
 from patent_mteb.search.run import Run
 
-_ROWS_AT_ONCE = 10_000
 _BYTES_AT_ONCE = 1 << 26
 _CONTENTS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # data sets are immutable, so hashes stay valid
 
@@ -32,7 +32,7 @@ def content_of(dataset: Any) -> str:
     columns = dataset.select_columns(sorted(dataset.column_names)).with_format("arrow")
     sizes, end = text_bytes(dataset), 0
     while end < len(dataset):
-        start, end = end, span_end(sizes, end, _ROWS_AT_ONCE, _BYTES_AT_ONCE)
+        start, end = end, span_end(sizes, end, ROWS_AT_ONCE, _BYTES_AT_ONCE)
         for batch in columns[start:end].combine_chunks().to_batches():
             total.update(batch.serialize())
         release_pages()

@@ -44,6 +44,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from patent_mteb.identity import version
+from patent_mteb.memory import TEXTS_AT_ONCE
 from patent_mteb.model_identity.loaded import model_facts
 from patent_mteb.models.behaviour import behaviours, encoders, has_search_models
 from patent_mteb.patents.corpus import release_pages
@@ -60,13 +61,12 @@ _CHECKSUM = "seal"
 _ADDED_BY_MTEB = frozenset({"main_score", "hf_subset", "languages", "mteb_version"})  # after the evaluation
 _DIGITS = 6  # decimals of the numbers in a digest, more than mteb writes
 _DECIMALS = 4  # of the cost
-_ROWS_AT_ONCE = 1000
 _Item = TypeVar("_Item")
 
 
 def _blocks(values: Iterable[_Item]) -> Iterator[list[_Item]]:
     rest = iter(values)
-    while block := list(islice(rest, _ROWS_AT_ONCE)):
+    while block := list(islice(rest, TEXTS_AT_ONCE)):
         yield block
 
 
@@ -96,7 +96,7 @@ def _parts(value: Any) -> Iterator[bytes]:
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if hasattr(value, "column_names"):
         names = sorted(value.column_names)
-        for some in value.select_columns(names).iter(_ROWS_AT_ONCE):
+        for some in value.select_columns(names).iter(TEXTS_AT_ONCE):
             yield from (_column(some[name]) for name in names)
             release_pages()
     elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
@@ -179,8 +179,8 @@ def vectors_record(embeddings: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     lengths: list[NDArray[Any]] = []
     total: Any = 0.0
     for name in sorted(embeddings):
-        for start in range(0, len(embeddings[name]), _ROWS_AT_ONCE):
-            block = np.ascontiguousarray(embeddings[name][start : start + _ROWS_AT_ONCE])
+        for start in range(0, len(embeddings[name]), TEXTS_AT_ONCE):
+            block = np.ascontiguousarray(embeddings[name][start : start + TEXTS_AT_ONCE])
             state.update(block.tobytes())
             lengths.append(np.linalg.norm(block.astype(np.float64), axis=1))
             total = total + block.sum(axis=0, dtype=np.float64)
@@ -264,7 +264,7 @@ def document_texts(corpus: Any) -> Iterator[str]:
     if "sections" not in corpus.column_names:
         yield from base.document_texts(corpus)
         return
-    for some in corpus.select_columns(["sections"]).iter(_ROWS_AT_ONCE):
+    for some in corpus.select_columns(["sections"]).iter(TEXTS_AT_ONCE):
         yield from chain.from_iterable(some["sections"])
         release_pages()
 

@@ -21,12 +21,13 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import read_parquet
 from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.collection import Collection, read_collection
+from patent_mteb.patents.families import families_of
+from patent_mteb.patents.keyed import Keyed
 from patent_mteb.patents.near_duplicates import near_duplicates
 from patent_mteb.patents.on_disk import by_number, only, publications, stored
 from patent_mteb.patents.records import Citation, Claim, Label, Patent
 from patent_mteb.patents.tables import by_age, first_of_connected
 from patent_mteb.patents.text import clean_patent, text_key
-from patent_mteb.patents.text_columns import Keyed, column
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes import wipo_at
 from patent_mteb.recipes.beir import BeirFolder, read_beir, view_rows
@@ -49,7 +50,7 @@ class Corpus:
     patents: Sequence[Patent]
     citations: Sequence[Citation]
     split: Mapping[str, str]  # by family id
-    families: Mapping[str, str] = field(default_factory=dict)  # by publication number, also those without a record
+    families: pl.DataFrame = field(default_factory=lambda: families_of({}))  # also of publications without a record
     folder: Path | None = None  # the built directory with the split; None for records
     revision: str = ""  # hash of the input
     left_out: Mapping[str, int] = field(default_factory=dict)  # excluded publications by reason
@@ -63,7 +64,7 @@ class Corpus:
     @cached_property
     def records(self) -> Mapping[str, Patent]:
         """The records by publication number, each of which is read on access."""
-        return Keyed(column(publications(self.patents)["number"]), self.patents)
+        return Keyed(publications(self.patents)["number"], self.patents)
 
     def sizes(self) -> dict[str, int]:
         counts = Counter(self.split.values())
@@ -95,7 +96,7 @@ def _sample() -> Corpus:
     split = {row["family_id"] or row["_id"]: row["split"] for row in _metadata(folder)}
     distinct, left_out = _without_duplicates([clean_patent(patent) for patent in patents])
     revision = input_hash(patents, citations)
-    return Corpus("sample", distinct, citations, split, {}, folder, revision, left_out, is_sample=True)
+    return Corpus("sample", distinct, citations, split, families_of({}), folder, revision, left_out, is_sample=True)
 
 
 def _metadata(folder: Path) -> list[dict[str, Any]]:
@@ -106,7 +107,8 @@ def _metadata(folder: Path) -> list[dict[str, Any]]:
 def of_records(collection: Collection, name: str, shares: tuple[float, float] = SHARES) -> Corpus:
     patents, left_out = _without_duplicates(stored(map(clean_patent, collection.patents)))
     split = split_families(patents, shares)
-    revision = input_hash(collection.patents, collection.citations, collection.relations, collection.families.items())
+    known = collection.families.iter_rows()
+    revision = input_hash(collection.patents, collection.citations, collection.relations, known)
     return Corpus(name, patents, collection.citations, split, collection.families, None, revision, left_out)
 
 
@@ -147,7 +149,9 @@ def _of_built(folder: Path) -> Corpus:
     split = {families[row["_id"]]: row["split"] for row in rows}
     distinct, left_out = _without_duplicates(patents)
     revision = input_hash(distinct, citations)
-    return Corpus(folder.resolve().parent.name, distinct, citations, split, families, folder, revision, left_out)
+    return Corpus(
+        folder.resolve().parent.name, distinct, citations, split, families_of(families), folder, revision, left_out
+    )
 
 
 def _document(

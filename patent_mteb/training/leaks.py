@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
@@ -561,8 +562,8 @@ def _item_in(corpus: Corpus, number: str) -> Item | None:
     return None if patent is None else Item.of(patent)
 
 
-def by_normal_number(families: Mapping[str, str]) -> dict[str, str]:
-    return {read_identifiers(number)[0]: known for number, family in families.items() if (known := _family(family))}
+def by_normal_number(families: pl.DataFrame) -> dict[str, str]:
+    return {read_identifiers(number)[0]: known for number, family in families.iter_rows() if (known := _family(family))}
 
 
 def find_leaks(

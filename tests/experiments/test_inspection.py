@@ -12,6 +12,7 @@ import pytest
 from patent_mteb import recipes, sample
 from patent_mteb.experiments import inspection
 from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.families import families_of
 from patent_mteb.patents.matching import STEPS, match
 from patent_mteb.patents.records import (
     Citation,
@@ -107,7 +108,7 @@ def test_letters_and_twins_are_counted():
         Patent("case 17", "F4", ipc=("A61K31/505", "mechanical"), cpc=("2B003AA01",)),
     ]
     edges = [Citation("US1000002B2", "US1000003B2"), Citation("US1000003B2", "US1000001B2")]
-    found = inspection.inspect(Collection(patents, edges, families={"EP9999999A1": "F1"}), 0)
+    found = inspection.inspect(Collection(patents, edges, families=families_of({"EP9999999A1": "F1"})), 0)
     assert found.twins == inspection.Twins(groups=1, publications=2, families=2, citing=1)
     assert (found.unreadable, found.unreadable_codes, found.members_without_record) == (1, 2, 1)
 

@@ -17,7 +17,8 @@ PACKAGE = ROOT / "patent_mteb"
 PAGE = ROOT / "docs" / "architecture.md"
 LAYERS = (
     {"errors"},
-    {"files", "_mteb", "parallel", "memory"},
+    {"memory"},
+    {"files", "_mteb", "parallel"},
     {"identity", "published"},
     {"patents", "endpoints", "model_identity"},
     {"readers", "sample", "metrics"},
@@ -101,16 +102,14 @@ GRAPH = {
 }
 
 
+_EVERYWHERE = ("__init__", "errors", "files", "memory")  # which every package may import: no arrows
+
+
 def picture() -> str:
     """The packages and their imports as a mermaid graph, layer by layer; an arrow that a detour shows too is left out."""
     packages: dict[str, set[str]] = defaultdict(set)
     for module, targets in GRAPH.items():
-        packages[package_of(module)] |= {package_of(target) for target in targets} - {
-            package_of(module),
-            "__init__",
-            "errors",
-            "files",
-        }
+        packages[package_of(module)] |= {package_of(target) for target in targets} - {package_of(module), *_EVERYWHERE}
     below: dict[str, set[str]] = {}
     for package in sorted(packages, key=LAYER.__getitem__):
         below[package] = (
@@ -118,7 +117,7 @@ def picture() -> str:
         )
     lines = ["```mermaid", "graph TD"]
     for package in sorted(packages, key=lambda package: (-LAYER[package], package)):
-        if package in ("errors", "files"):
+        if package in _EVERYWHERE[1:]:
             continue
         title = "patent_mteb" if package == "__init__" else package
         lines.append(f"  {package.strip('_')}[{title}]")

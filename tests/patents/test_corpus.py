@@ -26,7 +26,7 @@ TITLED = {
 
 @pytest.fixture(params=[1, 3, 10_000])
 def rows_at_once(request, monkeypatch):
-    monkeypatch.setattr(corpus, "_ROWS_AT_ONCE", request.param)
+    monkeypatch.setattr(corpus, "ROWS_AT_ONCE", request.param)
     return request.param
 
 
@@ -60,7 +60,7 @@ def test_existing_columns_are_not_copied():
 
 
 def test_only_changed_chunks_are_copied(monkeypatch):
-    monkeypatch.setattr(corpus, "_ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(corpus, "ROWS_AT_ONCE", 2)
     column = text_column(["a", "b", " c ", "d", "e"])
     after = changed(column, str.strip)
     assert after.to_pylist() == ["a", "b", "c", "d", "e"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 from family_ids import family_ids, joined_families
@@ -136,7 +137,7 @@ def test_a_records_directory_is_read_as_a_whole(tmp_path):
     whole = read_collection(tmp_path)
     assert [patent.family_id for patent in whole.patents] == ["a", "b", "X"]
     assert (len(whole.citations), len(whole.relations), whole.family_definition) == (1, 1, "given")
-    assert whole.families["NL1010536C2"] == "X"
+    assert dict(whole.families.iter_rows())["NL1010536C2"] == "X"
     assert [patent.family_id for patent in read_collection(tmp_path, definition="application").patents] == [
         "EP1000000A1",
         "EP1000000A1",
@@ -254,10 +255,11 @@ def test_one_serial_of_several_applications_that_only_relations_know_joins_nothi
 
 
 def test_a_number_without_kind_code_is_the_only_publication_that_it_can_be():
-    name = families.publication_names(["EP1000000A1", "EP 1 000 000 A1", "US8000001B1", "US8000001B2"])
+    known = ["EP1000000A1", "EP 1 000 000 A1", "US8000001B1", "US8000001B2"]
     written = ["EP 1000000", "EP1000000B1", "US8,000,001", "US8000001B2", "FR3000000", " case 17 "]
     expected = ["EP1000000A1", "EP1000000B1", "US8000001", "US8000001B2", "FR3000000", "case 17"]
-    assert list(map(name, written)) == expected
+    numbers, of_known = (families.parsed(pl.Series(one)) for one in (written, known))
+    assert list(families.completed(numbers, of_known)["name"]) == expected
 
 
 def test_application_numbers_join_within_an_office_only():

@@ -12,6 +12,7 @@ from classes import these_first
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.families import families_of
 from patent_mteb.patents.matching import match
 from patent_mteb.patents.numbers import read_application, read_number
 from patent_mteb.patents.on_disk import DiskList, stored
@@ -27,7 +28,7 @@ WORLD = Collection(
         Patent("case 17", "own"),
     ],
     relations=[Relation("US8930553B2", "US20140101323A1", "pre-grant")],
-    families={"NL1010536C2": "ep", "US20140101323A1": "us"},
+    families=families_of({"NL1010536C2": "ep", "US20140101323A1": "us"}),
 )
 CITED = {
     "EP 1 000 000 B1": ("number", "EP1000000B1"),
@@ -137,7 +138,7 @@ def _naive(citations: list[Citation], world: Collection, by: str) -> tuple[set[t
         exact = [record for record in numbers if read_number(record).docdb == number.docdb]
         kind = [record for record in numbers if read_number(record).key == number.key]
         kind = kind or [record for record in numbers if applications(record) & applications(text)]
-        homes = {home for member, home in world.families.items() if read_number(member).docdb == number.docdb}
+        homes = {home for member, home in world.families.iter_rows() if read_number(member).docdb == number.docdb}
         return [exact, kind, [record for record in numbers if family[record] in homes]]
 
     def nearest(records: list[str], text: str) -> str:
@@ -172,9 +173,9 @@ def test_random_worlds_against_a_naive_matcher(seed):
             for name in chosen
         ],
         relations=[Relation(name, filed[name], "application") for name in sorted(named)],
-        families={
-            name: draw.choice("ABCDEFG") for name in draw.sample([name for name in names if name not in chosen], 6)
-        },
+        families=families_of(
+            {name: draw.choice("ABCDEFG") for name in draw.sample([name for name in names if name not in chosen], 6)}
+        ),
     )
     styles = (
         str,

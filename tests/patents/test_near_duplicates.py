@@ -10,6 +10,7 @@ import pytest
 from patent_mteb.errors import DataError
 from patent_mteb.patents import near_duplicates
 from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.families import families_of
 from patent_mteb.patents.on_disk import stored
 from patent_mteb.patents.records import Patent
 
@@ -27,12 +28,12 @@ NEAR_DUPLICATES = [
 
 @pytest.mark.parametrize("hold", [list, stored])
 def test_near_duplicates_are_found_merged_and_dropped(hold):
-    collection = Collection(hold(NEAR_DUPLICATES), families={"US1000002A1": "F2", "US1A": "F2"})
+    collection = Collection(hold(NEAR_DUPLICATES), families=families_of({"US1000002A1": "F2", "US1A": "F2"}))
     groups = near_duplicates.near_duplicates(collection.patents)
     assert groups["group"].n_unique() == 1 and {number[-3] for number in groups["number"]} == {"1", "2", "4", "5"}
     merged = near_duplicates.with_near_duplicates(collection, "merge", groups)
     assert [patent.family_id for patent in merged.patents] == ["F1", "F1", "F1", "F1", "F1", "F4", "F5", "F6"]
-    assert merged.families["US1A"] == "F1"
+    assert dict(merged.families.iter_rows())["US1A"] == "F1"
     dropped = near_duplicates.with_near_duplicates(collection, "drop", groups)
     assert [patent.publication_number[-3] for patent in dropped.patents] == ["2", "3", "6", "7", "8"]
     assert near_duplicates.near_duplicates(merged.patents).is_empty()

@@ -9,16 +9,19 @@ import pytest
 
 from patent_mteb.patents import tables
 from patent_mteb.patents.records import Citation
-from patent_mteb.patents.tables import first_of_connected, frame_of, links_of
+from patent_mteb.patents.tables import column_of, first_of_connected, frame_of, links_of
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 3, 4, 7])
 def test_a_frame_has_all_rows_in_order(n_rows, monkeypatch):
-    monkeypatch.setattr(tables, "_ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(tables, "ROWS_AT_ONCE", 3)
     rows = [(f"US{number}A", None if number % 2 else number, ["x"] * number) for number in range(n_rows)]
     schema = {"number": pl.String, "year": pl.Int32, "codes": pl.List(pl.String)}
     found = frame_of(iter(rows), schema)
     assert found.rows() == rows and found.schema == schema
+    texts = [None if number == 1 else "\U0001f600" * number for number in range(n_rows)]
+    column = column_of(iter(texts))
+    assert column.to_list() == texts and column.dtype == pl.String and column.n_chunks() == 1
 
 
 def test_links_have_every_citation_as_written():

@@ -178,7 +178,7 @@ def test_rules_on_days_of_documents_and_of_citations_without_a_date(rules, count
 
 @pytest.mark.parametrize("at_once", [2, 10_000])
 def test_only_citations_without_claims_give_their_statutes_to_others_of_the_pair(at_once, monkeypatch):
-    monkeypatch.setattr(tables, "_ROWS_AT_ONCE", at_once)
+    monkeypatch.setattr(tables, "ROWS_AT_ONCE", at_once)
     query, cited, other = (
         Patent(f"US20{year}000001A1", family, abstract="A pump.", publication_date=dt.date(2000 + year, 1, 1))
         for year, family in ((20, "Q"), (10, "D"), (11, "E"))

@@ -32,7 +32,7 @@ def sets(rows):
 @pytest.mark.parametrize("columns", [("id", "text"), ("id", "title", "text")])
 @pytest.mark.parametrize("at_once", [2, 1000])
 def test_texts_sizes_and_tables_are_those_of_the_rows(columns, at_once, monkeypatch):
-    monkeypatch.setattr(base, "_ROWS_AT_ONCE", at_once)
+    monkeypatch.setattr(base, "TEXTS_AT_ONCE", at_once)
     for what, data, rows in sets([{name: row[name] for name in columns} for row in ROWS]):
         texts = [document_text(row) for row in rows]
         assert list(document_texts(data)) == texts, what

@@ -14,6 +14,7 @@ from family_ids import family_ids
 
 from patent_mteb.errors import DataError
 from patent_mteb.experiments import editions
+from patent_mteb.patents.families import families_of
 from patent_mteb.patents.records import Patent, write_records
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.patenteb import SAMPLE
@@ -89,7 +90,7 @@ def test_a_family_that_only_the_training_records_know(corpus):
     item = Item(one.publication_number, one.family_id, VIEWS["TAC"](one))
     assert not find_leaks(examined([item]), test, {})[0]
     assert (
-        find_leaks(examined([item]), test, by_normal_number({"KR1020990000001A": one.family_id}))[0][
+        find_leaks(examined([item]), test, by_normal_number(families_of({"KR1020990000001A": one.family_id})))[0][
             one.publication_number
         ].way
         == "family"
@@ -235,7 +236,7 @@ def test_a_sentence_that_many_families_share_does_not_hide_a_copied_text():
 
 def test_families_of_the_training_records_in_their_normal_form():
     records = {"US 2019/0123456 A1": "12345.0", "EP1000000A1": "0", "EP 1 000 001 B1": " F2 "}
-    assert by_normal_number(records) == {"US2019123456A1": "12345", "EP1000001B1": "F2"}
+    assert by_normal_number(families_of(records)) == {"US2019123456A1": "12345", "EP1000001B1": "F2"}
 
 
 @pytest.mark.slow

@@ -56,9 +56,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from patent_mteb.files import write_rows
+from patent_mteb.patents.keyed import Rows
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.text_columns import Rows, values_of
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Role, remove_fragment
 from patent_mteb.recipes.patenteb.families import (
@@ -152,7 +152,7 @@ def old_new_rows(data: TableData, split: str) -> Sequence[Row]:
     citing, cited = _links(data, split)
     mutual = _are_mutual(citing, cited)
     rows: DiskList[Row] = DiskList()
-    for pair in zip(values_of(citing[~mutual]), values_of(cited[~mutual]), strict=True):
+    for pair in zip(citing[~mutual].tolist(), cited[~mutual].tolist(), strict=True):
         one, other = map(data.names.__getitem__, pair)
         newer = random_key(data.params.seed, "direction", one, other) % 2 == 0
         query, target = (one, other) if newer else (other, one)
@@ -185,7 +185,7 @@ def fragment_rows(
     rows: DiskList[Row] = DiskList()
     members = data.members(split)
     absent = emptied = 0
-    for row in values_of(members):
+    for row in members.tolist():
         family = data.families.by_row[row]
         fragment = family.title if query == "title" else family.abstract.get(query)
         if not fragment or (target is not None and not family.abstract.get(target)):
@@ -223,7 +223,7 @@ def _unlike_pairs(data: TableData, members: Sequence[int], wanted: int, purpose:
 def paraphrase_rows(data: TableData, task: str, role: Role, split: str = "test") -> list[Row]:
     """Return pairs of linked families of a domain (1), and unlinked of others (0)."""
     share, families = data.params.positive_share, data.families.by_row
-    members = [row for row in values_of(data.members(split)) if families[row].abstract.get(role)]
+    members = [row for row in data.members(split).tolist() if families[row].abstract.get(role)]
     citing, cited = _links(data, split)
     counted = (citing < cited) | ~_are_mutual(citing, cited)  # of two that are mutual one counts
     having = np.isin(citing, members) & np.isin(cited, members) & counted
@@ -263,7 +263,7 @@ class _Negatives:
         self.data = data
         self.members = data.members(split)
         self.by_class: dict[str, array[int]] = defaultdict(lambda: array("i"))
-        for row in values_of(self.members):
+        for row in self.members.tolist():
             for code in data.ipc3[row]:
                 self.by_class[code].append(row)
 
@@ -305,7 +305,7 @@ def _positives(data: TableData, query: int, relations: frozenset[Relation]) -> l
 def retrieval_rows(data: TableData, objective: str, split: str = "test") -> list[Row]:
     """Return a triplet (query, positive, negative) for each positive of a query."""
     relations, preferences = OBJECTIVES[objective]
-    each = ((query, _positives(data, query, relations)) for query in values_of(data.members(split)))
+    each = ((query, _positives(data, query, relations)) for query in data.members(split).tolist())
     positives = {query: found for query, found in each if found}
     queries, chosen = list(positives), list[int]()
     rows_left = data.params.max_retrieval_rows
@@ -372,7 +372,7 @@ SMALL = {
 
 def ipc3_rows(data: TableData, split: str) -> Sequence[Row]:
     """Return the families of a split with their dominant IPC3."""
-    members = values_of(data.members(split))
+    members = data.members(split).tolist()
     return DiskList({"label": data.dominant[row], "q": data.names[row]} for row in members)
 
 

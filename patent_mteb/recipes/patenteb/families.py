@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from patent_mteb.patents import ipc
+from patent_mteb.patents.keyed import Keyed, Rows, Some
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Claim, Patent
 from patent_mteb.patents.scripts import split_words
 from patent_mteb.patents.tables import by_age, frame_of
-from patent_mteb.patents.text_columns import Keyed, Rows, column
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Fragments, Role, extract
 from patent_mteb.recipes.graph import family_graph
@@ -454,8 +454,7 @@ def table_data(patents: Sequence[Patent], citations: Sequence[Citation], params:
     counts = rows.select("row").join(counts, on="row", how="left", maintain_order="left").fill_null(0)
     table = retained.select("family", "dominant", "filed").hstack([_splits(retained, params), *counts.drop("row")])
     between = edges.drop_nulls("citing_row")
-    every_text = Keyed(column(usable["family"]), texts)
-    families, filtered_families = (every_text.at(some["place"].to_numpy()) for some in (retained, filtered))
+    families, filtered_families = (Keyed(some["family"], Some(texts, some["place"])) for some in (retained, filtered))
     ipc3 = [family.ipc3 for family in families.values()]
     data = TableData(
         params,
