@@ -44,9 +44,8 @@ from patent_mteb.files import (
     write_lines,
 )
 from patent_mteb.metrics.significance import SPREAD, smallest_difference
-from patent_mteb.patents.collection import Collection, read_collection
+from patent_mteb.patents.collection import Collection, read_collection, with_families
 from patent_mteb.patents.corpus import Texts
-from patent_mteb.patents.families import with_families
 from patent_mteb.patents.matching import match
 from patent_mteb.patents.on_disk import DiskList, by_number, publications, sorted_on_disk, stored, stored_like
 from patent_mteb.patents.records import (
@@ -165,7 +164,7 @@ def _write_records(place: Path, collection: Collection, manifest: _Manifest) -> 
     """Write the publications and citations that the edition was made of, without texts, in its final families."""
     rules: Mapping[str, str] = manifest.head["rules"]
     if rules["families"] != collection.family_definition:
-        collection = with_families(collection, rules["families"])
+        collection, _ = with_families(collection, rules["families"])
     known = publications(collection.patents)
 
     def of_families_of(numbers: Iterable[str]) -> set[str]:

@@ -22,8 +22,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.identity import content_hash
 from patent_mteb.metrics.significance import SPREAD, smallest_difference
 from patent_mteb.patents.categories import strongest
-from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.families import with_families, with_joined_families
+from patent_mteb.patents.collection import Collection, with_families
 from patent_mteb.patents.ipc import is_code
 from patent_mteb.patents.matching import STEPS, MatchReport, match_by_all
 from patent_mteb.patents.near_duplicates import citing_near_duplicates, near_duplicates
@@ -396,9 +395,9 @@ def inspect(
     Citations are matched by :attr:`Inspection.step`, which is the value of the setting ``match``. ``families`` is the
     definition of a patent family. ``until`` is a job: the first benchmark with enough queries for it is the last tried.
     """
-    joined, joined_by = with_joined_families(collection)
+    joined, joined_by = with_families(collection, "joined")
     if families != collection.family_definition:
-        collection = joined if families == "joined" else with_families(collection, families)
+        collection = joined if families == "joined" else with_families(collection, families)[0]
     patents = collection.patents
     matched = match_by_all(collection.citations, collection)
     matching = {name: report for name, (_, report) in matched.items()}

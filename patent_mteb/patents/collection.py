@@ -14,16 +14,15 @@ citation therefore has a prefix before the number until the publication is known
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
 from patent_mteb.errors import DataError
-from patent_mteb.patents.families import families_of, read_families, with_families
-from patent_mteb.patents.on_disk import DiskList, publications, stored, stored_like
+from patent_mteb.patents.families import DEFINITIONS, Publications, families_of, read_families
+from patent_mteb.patents.on_disk import DiskList, publications, stored, stored_like, with_family
 from patent_mteb.patents.records import Citation, Patent, Relation, read_records
 
 _PREFIX = "application "
@@ -53,7 +52,7 @@ def of_publications(
         application: min(numbers, key=lambda number: (not number.rstrip("0123456789").endswith("A"), number))
         for application, numbers in published.items()
     }
-    named = (dataclasses.replace(one, citing=first[one.citing]) if one.citing in first else one for one in citations)
+    named = (replace(one, citing=first[one.citing]) if one.citing in first else one for one in citations)
     return stored_like(named, like=citations)
 
 
@@ -71,6 +70,21 @@ class Collection:
     relations: Sequence[Relation] = ()
     families: pl.DataFrame = field(default_factory=lambda: families_of({}))
     family_definition: str = "given"
+
+
+def with_families(collection: Collection, definition: str) -> tuple[Collection, dict[str, int]]:
+    """Apply a definition of families to the records, the table of families and ``family_definition``.
+
+    For ``joined``, return also how many families each of :data:`~patent_mteb.patents.families.RULES` joins to another.
+    A joined family keeps the alphabetically first id of its families.
+    """
+    if definition not in DEFINITIONS:
+        problem = f"unknown definition of a patent family '{definition}'"
+        raise DataError(problem, remedy=f"choose among {', '.join(DEFINITIONS)}")
+    known = Publications(collection.patents, collection.relations, collection.families)
+    families, of_records, counts = known.families(definition)
+    patents = with_family(collection.patents, of_records)
+    return replace(collection, patents=patents, families=families, family_definition=definition), counts
 
 
 _OTHERS = ("citations", "relations", "families")  # tables of a records directory
@@ -105,4 +119,4 @@ def read_collection(records: Path | str, citations: Path | str | None = None, de
         related,
         read_families(families) if families.exists() else families_of({}),
     )
-    return with_families(collection, definition)
+    return with_families(collection, definition)[0]

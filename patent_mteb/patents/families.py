@@ -12,10 +12,8 @@ publications without a record, so that a citation of one of them leads to a fami
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
@@ -23,13 +21,9 @@ import pyarrow as pa
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed
 from patent_mteb.patents.numbers import Number, normal_form, read_application, read_number
-from patent_mteb.patents.on_disk import publications, with_family
+from patent_mteb.patents.on_disk import publications
 from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
 from patent_mteb.patents.tables import column_of, first_of_connected, frame_of
-
-if TYPE_CHECKING:
-    from patent_mteb.patents.collection import Collection
-
 
 DEFINITIONS = {
     "given": "the family_id of the records and of families.parquet (DOCDB, INPADOC, or whatever their source means)",
@@ -356,26 +350,3 @@ def _least(name: str) -> pl.Expr:
     """The least value of records in the ``group``, without a record of all."""
     value = pl.col(name)
     return pl.coalesce(value.filter("is_record").min().over("group"), value.min().over("group"))
-
-
-def with_joined_families(collection: Collection) -> tuple[Collection, dict[str, int]]:
-    """Apply the definition ``joined``; return also how many families each of :data:`RULES` joins to another.
-
-    A joined family keeps the alphabetically first id of its families.
-    """
-    return _in_families(collection, "joined")
-
-
-def with_families(collection: Collection, definition: str) -> Collection:
-    """Apply a definition of families to the records, the table of families and ``family_definition``."""
-    if definition not in DEFINITIONS:
-        problem = f"unknown definition of a patent family '{definition}'"
-        raise DataError(problem, remedy=f"choose among {', '.join(DEFINITIONS)}")
-    return _in_families(collection, definition)[0]
-
-
-def _in_families(collection: Collection, definition: str) -> tuple[Collection, dict[str, int]]:
-    known = Publications(collection.patents, collection.relations, collection.families)
-    families, of_records, counts = known.families(definition)
-    patents = with_family(collection.patents, of_records)
-    return replace(collection, patents=patents, families=families, family_definition=definition), counts

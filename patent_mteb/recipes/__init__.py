@@ -33,8 +33,8 @@ from typing import Any, Literal
 from patent_mteb import memory
 from patent_mteb.errors import DataError
 from patent_mteb.files import replacing_folders, write_json
-from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.families import DEFINITIONS, RULES, with_families, with_joined_families
+from patent_mteb.patents.collection import Collection, with_families
+from patent_mteb.patents.families import DEFINITIONS, RULES
 from patent_mteb.patents.matching import STEPS, MatchReport, match
 from patent_mteb.patents.near_duplicates import (
     NEAR_DUPLICATES,
@@ -266,13 +266,11 @@ def prepare(
     """Return the collection as a recipe with these default settings reads it, and the match report."""
     n_families = _n_families(collection)
     note = DEFINITIONS[common.families]
-    if common.families == "joined" != collection.family_definition:
-        collection, joined_by = with_joined_families(collection)
-        note = counts_note({f"joined to another by {RULES[rule]}": count for rule, count in joined_by.items()}) or note
-    elif common.families != collection.family_definition:
-        collection = with_families(collection, common.families)
-        if common.families != default.families:
+    if common.families != collection.family_definition:
+        collection, joined_by = with_families(collection, common.families)
+        if common.families not in ("joined", default.families):
             log.deviate(f"patent families are {note}")
+        note = counts_note({f"joined to another by {RULES[rule]}": count for rule, count in joined_by.items()}) or note
     log.step(f"families: {common.families}", n_families, _n_families(collection), note)
 
     twins = near_duplicates(collection.patents)

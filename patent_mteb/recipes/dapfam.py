@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import datetime as dt
 import random
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 
@@ -37,37 +35,13 @@ from patent_mteb.patents import ipc, views
 from patent_mteb.patents.claims import claims_text, first_independent_claim
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.scripts import HAS_UNSPACED, UNSPACED, words_and_pieces
 from patent_mteb.patents.tables import frame_of
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.graph import family_graph
 from patent_mteb.recipes.parameters import Count, Positive
 from patent_mteb.recipes.sampling import sample_others, sample_queries
 from patent_mteb.recipes.steps import MATCH_THEM, BuildLog, Filter, Funnel, Need, filters_of
-
-_RUN_OR_WORD = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+")
-
-
-def tfidf_words() -> Callable[[str], list[str]]:
-    """Return scikit-learn's analyser for English; words of unspaced scripts become overlapping pairs of letters."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    analyse = TfidfVectorizer(stop_words="english").build_analyzer()
-
-    def words_of(text: str) -> list[str]:
-        words = analyse(text)
-        return words_and_pieces(" ".join(words), 2, _RUN_OR_WORD) if HAS_UNSPACED.search(text) else words
-
-    return words_of
-
-
-def tfidf_vectorizer(frequency: Mapping[str, int], n_texts: int, **options: Any) -> Any:
-    """Return a fitted ``TfidfVectorizer``, given the number of texts with each word."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    vectorizer = TfidfVectorizer(analyzer=tfidf_words(), vocabulary=list(frequency), **options)
-    vectorizer.idf_ = np.log((1 + n_texts) / (1 + np.array(list(frequency.values()), np.float64))) + 1
-    return vectorizer
+from patent_mteb.recipes.tfidf import tfidf_vectorizer, tfidf_words
 
 
 def keywords_of(

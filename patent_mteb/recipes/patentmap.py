@@ -63,7 +63,6 @@ from patent_mteb.patents.scripts import first_words
 from patent_mteb.patents.tables import column_of, frame_of, links_of, with_families_of_ends
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.patents.views import SEPARATOR, join_sections
-from patent_mteb.recipes.dapfam import tfidf_vectorizer, tfidf_words
 from patent_mteb.recipes.parameters import Count, Positive, Share
 from patent_mteb.recipes.sampling import ipc_section
 from patent_mteb.recipes.steps import (
@@ -78,6 +77,7 @@ from patent_mteb.recipes.steps import (
     note_ungraded,
     within,
 )
+from patent_mteb.recipes.tfidf import tfidf_vectorizer, tfidf_words
 
 logger = logging.getLogger(__name__)
 FILES = {"train": "train_512.csv", "test": "test_512.csv"}  # file of each split

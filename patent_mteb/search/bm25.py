@@ -37,7 +37,7 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
 from patent_mteb.identity import number
-from patent_mteb.memory import portion
+from patent_mteb.memory import LRUCache, portion
 from patent_mteb.model_identity.loaded import NamedModel
 from patent_mteb.patents.on_disk import in_memory_up_to
 from patent_mteb.search.analysers import (
@@ -53,7 +53,7 @@ from patent_mteb.search.analysers import (
 )
 from patent_mteb.search.base import ArraySearch, SearchContext, document_texts, query_texts
 from patent_mteb.search.cache import content_of
-from patent_mteb.search.memory_cache import LRUCache, RankingCache
+from patent_mteb.search.memory_cache import RankingCache
 from patent_mteb.search.run import Run, TopK
 from patent_mteb.search.timing import phase
 

@@ -13,11 +13,10 @@ from mteb.models import MTEBModels
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.identity import digest, identity_of
-from patent_mteb.memory import ROWS_AT_ONCE
+from patent_mteb.memory import ROWS_AT_ONCE, LRUCache
 from patent_mteb.patents.corpus import release_pages
 from patent_mteb.search.base import ArraySearch, SearchContext, span_end, text_bytes
 from patent_mteb.search.engine import engine
-from patent_mteb.search.memory_cache import LRUCache
 from patent_mteb.search.run import Run
 
 _BYTES_AT_ONCE = 1 << 26

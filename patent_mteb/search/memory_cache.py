@@ -2,49 +2,19 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 import xxhash
 from mteb.models import MTEBModels
 
+from patent_mteb.memory import LRUCache
 from patent_mteb.search.run import Run
 from patent_mteb.search.vectors import encode_checked, is_encoder
 from patent_mteb.store.batches import text_loader
 from patent_mteb.store.encoder import StoredEncoder
-
-_Key = TypeVar("_Key", bound=Hashable)
-_Value = TypeVar("_Value")
-
-
-class LRUCache(Generic[_Key, _Value]):
-    """Values within a memory limit; the least recently used ones are dropped."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self.most_bytes = most_bytes
-        self._values: OrderedDict[_Key, tuple[_Value, int]] = OrderedDict()
-
-    def put(self, key: _Key, value: _Value, size: int) -> None:
-        """Store a value of ``size`` bytes, unless it exceeds the limit."""
-        self._values.pop(key, None)
-        if size > self.most_bytes:
-            return
-        self._values[key] = value, size
-        while sum(n_bytes for _, n_bytes in self._values.values()) > self.most_bytes:
-            self._values.popitem(last=False)
-
-    def get(self, key: _Key) -> _Value | None:
-        if key not in self._values:
-            return None
-        self._values.move_to_end(key)
-        return self._values[key][0]
-
-    def __iter__(self) -> Iterator[_Key]:
-        return iter(list(reversed(self._values)))
-
 
 _Queries = tuple[tuple[str, str], ...]
 

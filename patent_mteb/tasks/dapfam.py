@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from patent_mteb import files
 from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.errors import DataError, NotThereError
-from patent_mteb.memory import portion
+from patent_mteb.memory import LRUCache, portion
 from patent_mteb.metrics import slices
 from patent_mteb.models.variants import section_tags
 from patent_mteb.patents import views
@@ -33,7 +33,6 @@ from patent_mteb.patents.claims import first_independent_claim, split_claims
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.published import citation
 from patent_mteb.search.base import document_text
-from patent_mteb.search.memory_cache import LRUCache
 from patent_mteb.tasks.base import make_task, sections_of
 from patent_mteb.tasks.benchmark import ONE_CLAIM, OTHER_FIELDS, PRIOR_ART, SAME_FIELD, Facts, PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, is_text, log_counts, read_unique, refuse_truncated, refuse_unscorable

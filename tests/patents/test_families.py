@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_parquet
 from patent_mteb.patents import families
-from patent_mteb.patents.collection import Collection, read_collection
+from patent_mteb.patents.collection import Collection, read_collection, with_families
 from patent_mteb.patents.records import Citation, Patent, Relation, write_records
 
 NUMBERS = (
@@ -114,13 +114,13 @@ def test_given_families_reach_publications_without_a_record():
         "US8000001B2": "F2",
     }
     with pytest.raises(DataError, match="choose among given, joined, application, simple, extended"):
-        families.with_families(Collection(patents, []), "docdb")
+        with_families(Collection(patents, []), "docdb")
 
 
 @pytest.mark.parametrize("definition", families.DEFINITIONS)
 def test_records_of_one_publication_in_two_spellings_are_one_family(definition):
     patents = [Patent("US8000001B2", "1"), Patent("US 8,000,001 B2", "2"), Patent("EP1000000A1", "3")]
-    found = families.with_families(Collection(patents), definition).patents
+    found = with_families(Collection(patents), definition)[0].patents
     first, second, other = (patent.family_id for patent in found)
     assert first == second != other
 

@@ -13,8 +13,9 @@ from small_patents import Words
 from torch.utils.data import DataLoader
 
 from patent_mteb.errors import ModelError
+from patent_mteb.memory import LRUCache
 from patent_mteb.search.bm25 import BM25, BM25Settings
-from patent_mteb.search.memory_cache import CachedEncoder, LRUCache, RankingCache, cached_encoder
+from patent_mteb.search.memory_cache import CachedEncoder, RankingCache, cached_encoder
 from patent_mteb.search.run import Run
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store import stored
