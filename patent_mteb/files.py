@@ -41,18 +41,18 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-LARGEST_RATIO = 200
+LARGEST_RATIO = 200  # far above texts and tables (below 20), far below a bomb (1,000), a choice
 SMALL_MEMBER = 1 << 24  # a compressed file may unpack to 200 times its size, or to 16 MiB
 _BUILDING = "building"
-QUIET_SECONDS = 60.0
-_HEARTBEAT_SECONDS = 10.0
-_REPLACE_ATTEMPTS = 20
+QUIET_SECONDS = 60.0  # six heartbeats: the owner of a folder that is older has ended
+_HEARTBEAT_SECONDS = 10.0  # a choice: seldom enough for shared file systems
+_REPLACE_ATTEMPTS = 20  # Windows refuses to replace a file that a scanner or another process has open for a moment
 _PARTIAL_NAME = re.compile(r"\..+?\.(\d+)(\.[0-9a-f]{8})?\.partial")
 _BUILDING_NAME = re.compile(r"\.building-(\d+)-.+")
 _BYTES_AT_ONCE = 1 << 25  # of rows in memory as columns while a table is written
 _MADE_AT_ONCE = 250  # rows that are in memory as Python objects meanwhile
-_TEXTS_AT_ONCE = 256
-_BUFFER = 1 << 20
+_TEXTS_AT_ONCE = 256  # descriptions of 100 kB each make 26 MB
+_BUFFER = 1 << 20  # bytes, a choice
 
 
 @contextlib.contextmanager

@@ -193,7 +193,7 @@ def count(name: str, value: Any) -> int:
     return int(value)
 
 
-_LABEL_LENGTH = 120
+_LABEL_LENGTH = 120  # a file name has at most 255 bytes, and suffixes follow
 
 
 def digest(value: Any, length: int = 12) -> str:

@@ -21,7 +21,7 @@ from patent_mteb.errors import DataError, PatentMTEBError
 Tell = Callable[[int], None]
 Thing = TypeVar("Thing")
 Result = TypeVar("Result")
-_LOOK_SECONDS = 0.5
+_LOOK_SECONDS = 0.5  # until Ctrl-C is noticed while workers run
 _RETRIES = 5  # how often Ray runs a function again whose worker was killed
 
 

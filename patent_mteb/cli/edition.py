@@ -15,7 +15,7 @@ from patent_mteb.cli.options import SESSION, Memory, Session, Settings
 if TYPE_CHECKING:
     from patent_mteb.report.cells import Table
 
-_SHOWN = 50
+_SHOWN = 50  # differences on a terminal before --all is needed: about a screen, a choice
 _RULE = "Change a rule; 'patent-mteb data build open-us --settings' lists them."
 
 

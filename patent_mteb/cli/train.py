@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from patent_mteb.training.preparing import Job
     from patent_mteb.training.recipes import Recipe
 
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # shares such as 0.8 + 0.2 may sum to a little less than 1
 _SEEDS = 2**32  # NumPy takes seeds below it
 
 

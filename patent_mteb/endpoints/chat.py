@@ -107,7 +107,7 @@ class Answers:
         self._base.close()
 
 
-_MOST_TOKENS = 1_000_000_000
+_MOST_TOKENS = 1_000_000_000  # far above any context: a larger number is an error of the server
 
 
 class BudgetError(EndpointError):

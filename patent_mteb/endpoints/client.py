@@ -30,9 +30,9 @@ from patent_mteb.errors import PatentMTEBError
 
 logger = logging.getLogger(__name__)
 _TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_LONGEST_PAUSE = 120.0
-_SHOWN = 300
-_LARGEST = 64 << 20
+_LONGEST_PAUSE = 120.0  # seconds; servers that name a later time are asked again after this, a choice
+_SHOWN = 300  # characters of an error that a message quotes: a few lines
+_LARGEST = 64 << 20  # bytes, a choice: 1,000 vectors of 4,096 numbers as JSON are about as large
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}")
 
 

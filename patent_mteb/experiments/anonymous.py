@@ -26,7 +26,7 @@ from patent_mteb.search import trec
 from patent_mteb.tasks.evidence import ROWS, identity_of, rows_digest, with_identity
 
 _KEPT = (META, "run_settings.jsonl")
-_BYTES = 32
+_BYTES = 32  # of the secret key, as many as BLAKE2s and SHA-256 give
 
 
 @dataclass

@@ -72,7 +72,7 @@ _Record = TypeVar("_Record")
 _Row = tuple[str, ...]
 _TEXTS = ("part", "id", "texts", "public", "priority", "family")
 _JUDGEMENTS = ("part", "query", "document", "grade")
-_SCHEMA = 3
+_SCHEMA = 3  # of manifests; others are refused
 _HEAD = {
     **dict.fromkeys(("edition", "recipe", "window", "licence"), str),
     "rules": {"*": str},

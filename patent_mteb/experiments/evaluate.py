@@ -43,7 +43,7 @@ _SCHEMA = {
     "n_queries": pl.Int64,
     "p": pl.Float64,
 }
-_LEVEL = 0.95
+_LEVEL = 0.95  # of intervals, as in the papers
 
 
 def evaluate(

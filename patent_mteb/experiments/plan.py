@@ -37,8 +37,8 @@ from patent_mteb.tasks.evidence import model_record
 __all__ = ["Plan", "TaskPlan", "plan"]
 logger = logging.getLogger(__name__)
 _FIXED_BYTES = {"validate": 600_000_000, "run": 900_000_000}
-_BYTES_PER_DOCUMENT = 1_700
-_MIN_BLOCK_BYTES = 200_000_000
+_BYTES_PER_DOCUMENT = 1_700  # of ids, rows and the index of texts (docs/scale.md)
+_MIN_BLOCK_BYTES = 200_000_000  # the smallest block of vectors that is planned, a choice
 
 
 def documents_in(folder: Path) -> int:

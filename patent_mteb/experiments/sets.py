@@ -27,8 +27,8 @@ from patent_mteb.tasks.perquery import query_groups
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
 Floats = NDArray[np.float64]
-_LEVEL = 0.95
-_ROUNDING = 1e-9
+_LEVEL = 0.95  # of intervals, as in the reports
+_ROUNDING = 1e-9  # recalls that are equal may differ in the last bits
 
 
 @dataclass(frozen=True)

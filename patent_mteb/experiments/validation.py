@@ -28,7 +28,7 @@ from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.benchmark import PatentBenchmark
 
-_SHOWN = 4
+_SHOWN = 4  # names in a message, a choice
 _EMPTY_VIEW = re.compile(r"rows of view (\w+) without text")
 
 

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from patent_mteb.metrics import embedding_matrix
 
-PAIRS = 10_000
-SEED = 42
-_BLOCK = 1024
+PAIRS = 10_000  # drawn for a mean over pairs, a choice; a corpus has too many
+SEED = 42  # WIPO-AT's
+_BLOCK = 1024  # rows of a product
 
 
 def _unit(values: ArrayLike, name: str = "embeddings", width: int | None = None) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 Level = Literal["section", "subclass", "subgroup"]
 LEVELS: tuple[Level, ...] = ("section", "subclass", "subgroup")
 KS = (1, 5, 10, 20, 50, 100)
-_PAIRS = 1 << 18
+_PAIRS = 1 << 18  # of queries and documents at a time
 
 
 def code_matrices(

@@ -80,7 +80,7 @@ def naucs(confidence: Mapping[str, Floats], values: Mapping[str, Floats]) -> dic
 
 
 Gains = Mapping[str, Mapping[str, int]]  # judgements as in trec_eval: ``{query id: {document id: gain}}``
-_PAIRS = 1 << 16
+_PAIRS = 1 << 16  # of queries and ranks at a time
 
 
 @dataclass(frozen=True)

@@ -36,16 +36,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtr, ndtri, stdtr, stdtrit
 from threadpoolctl import ThreadpoolController
 
-RESAMPLES = 10_000
-SEED = 42
-_BLOCK_ENTRIES = 1 << 21
-_CHUNK = 512
+RESAMPLES = 10_000  # of WIPO-AT section 3.7
+SEED = 42  # WIPO-AT's
+_BLOCK_ENTRIES = 1 << 21  # counts of one byte that are drawn at a time: 2 MB
+_CHUNK = 512  # queries of a product, see _ROWS
 _ROWS = 128  # resamples of a product: with _CHUNK queries as much as the cache of a core holds
 _KEPT = 1 << 24  # draws that are kept for the next task, at most: of 1,677 queries with 10,000 resamples
-_REFINE = 255
+_REFINE = 255  # no count of a Poisson variable of mean 1 is as large
 _ROUNDING = 1e-6  # relative, of differences in single precision
 _EQUAL = 1e-9  # relative; scores of a query are sums of up to 1,000 gains, which double precision knows to 1e-13
-_TAIL = 0.025
+_TAIL = 0.025  # each side of a 95% interval
 _CONSTANT = 1e-12  # standard deviation up to which values count as constant
 _FEW = 20  # scores above zero; with fewer, resamples alone may cover less than 94% (benchmarks/calibration.py)
 

@@ -15,7 +15,7 @@ import numpy as np
 from patent_mteb.identity import digest
 from patent_mteb.model_identity.prompts import plain, qualified
 
-_SAMPLE = 4096
+_SAMPLE = 4096  # values of a large tensor that a quick check reads
 _WHOLE = 1 << 16  # tensors of at most this many elements are read completely
 _STRIDE = 2_654_435_761  # prime, so that the sampled positions of a tensor cover all residues
 _UNRELATED = frozenset({"training", "name_or_path", "gradient_checkpointing", "loss_type", "is_hpu_graph_enabled"})

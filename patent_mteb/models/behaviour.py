@@ -42,8 +42,8 @@ _DEPENDENT = _CLAIM.replace("A centrifugal", "The")
 TEXTS = (" ".join(f"{n}. {_DEPENDENT if n > 1 else _CLAIM}" for n in range(1, 13)), _CLAIM, *_OTHERS)
 """Longest first, as encoders order a batch; the first exceeds most limits."""
 
-_PAIRS = 8
-_PAIRS_OF_LANGUAGE_MODELS = 4
+_PAIRS = 8  # texts of a cross-encoder's check, a choice
+_PAIRS_OF_LANGUAGE_MODELS = 4  # fewer, as each needs an answer
 _TOLERANCE_OF_SERVICES = 0.05  # services run on changing hardware, in number types that they do not state
 _WIDTH = 16  # number of projections of a vector in a sketch
 

@@ -179,7 +179,7 @@ def compose(
     return cast("MTEBModels", composed)
 
 
-_ROWS = 65_536
+_ROWS = 65_536  # vectors that are converted at a time
 
 
 def _width(model: Any) -> int | None:

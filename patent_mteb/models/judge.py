@@ -36,7 +36,7 @@ from patent_mteb.search.base import ArraySearch, SearchContext, document_text, q
 from patent_mteb.search.run import Run
 from patent_mteb.store.pair_scores import rows_of
 
-GRADES = 4
+GRADES = 4  # 0 to 4, as the prompt says
 _INSTRUCTION = f"""You grade documents that a patent search has found.
 You get what the search was for, a QUERY and a DOCUMENT. Grade how well the document answers the query:
 {GRADES}: it discloses the same invention, or all that is essential to it
@@ -50,8 +50,8 @@ _WORD = re.compile(r"[^\W_]")
 _GRADE = re.compile(rf"(?:[A-Za-z ]{{0,20}}(?:[^\w:=]|_)*+[:=][\W_]*+)?([0-{GRADES}])(?:\s*+/\s*+{GRADES})?")
 CHARACTERS = 8000  # of a query or document
 _NO_GRADE = "no grade"
-_UNREADABLE = 0.05
-_UNREADABLE_AT_LEAST = 5
+_UNREADABLE = 0.05  # share of unreadable answers that ends a task, a choice
+_UNREADABLE_AT_LEAST = 5  # so that a few answers of a small task do not end it
 
 
 def grade_in(text: str) -> int | None:
@@ -193,7 +193,7 @@ Ranking = Generator[list[int], list[int], list[int]]
 
 WINDOW = {"listwise": 20, "setwise": 4}
 """Documents of a question, as the authors recommend."""
-_SORTED = 10
+_SORTED = 10  # places that setwise sorts, as many as nDCG@10 regards
 _INCOMPLETE = "incomplete"
 _TASK = "You compare documents that a patent search has found. You get what the search was for, a QUERY and several"
 _INSTRUCTIONS = {

@@ -34,9 +34,9 @@ from patent_mteb.store.codecs import Codec, Levels, Signs
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
 
-_TEXTS = 256
-_DEVIATIONS = 4
-_BATCH = 32
+_TEXTS = 256  # of the sample, from which scales are learned
+_DEVIATIONS = 4  # from the mean that a scale covers, a choice; what lies outside is clipped
+_BATCH = 32  # mteb's default
 _TASK = "PatentCitationRetrieval"
 _NEUTRAL = NEUTRAL | {"hf_split", "hf_subset", "prompt_type"}
 

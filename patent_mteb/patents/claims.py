@@ -48,7 +48,7 @@ _ORDINALS_BEFORE = re.compile(
     rf"(?:(?:,| or| and| to)+ (?:the )?(?:{_ORDINAL.pattern}))*) claims?$",
     re.IGNORECASE,
 )
-_LONGEST_LEAD_TO_CLAIM = 60
+_LONGEST_LEAD_TO_CLAIM = 60  # characters before a reference in which its phrase is looked for, a choice
 _MOST_CLAIMS = 9999  # numbers of claims have up to four digits
 
 
@@ -173,8 +173,8 @@ _MARK_START = re.compile(r"[\d\[【Cc](?<![^\n ].)(?:(?<![Cc])|(?i:laim))")  # w
 _ABBREVIATION = re.compile(r"\b(?:nos?|figs?|seq|e\.g|i\.e|approx|ca|eqs?|refs?)\.$", re.IGNORECASE)
 _CLAIM_OPENING = re.compile(rf"(?:{any_of('claim_openings')})\b")
 _PREFACE = re.compile(r"\bclaim|\bletters patent\b|\bdefined as follows\b", re.IGNORECASE)
-_LONGEST_PREFACE = 400
-_REFERENCE_WITHIN = 300
+_LONGEST_PREFACE = 400  # characters before claim 1 (We claim), a choice
+_REFERENCE_WITHIN = 300  # characters from its start in which a dependent claim names another, a choice
 _END_OF_CLAIM = re.compile(r"(?:(?<=[^\W\d_]{2}\.)|(?<=[\d)\]]\.)) (?=(?:An?|The) )")
 _ORNAMENT = re.compile(r"(?<!\*)(?<!\* )(?: ?\*){2,}+$")  # linear time: matches start at the first star of a row only
 
@@ -479,7 +479,7 @@ _OPENING = re.compile(r"\s?一[种種类類]")
 _CLAUSE_END = re.compile(r"[。;；]|[.．](?=\s)")
 _OPENING_LENGTH = 60  # characters at the start of a claim that name the claims it depends on
 _ASIAN_SENTENCE = re.compile(r"(?<=[。．])\s*")
-_LONGEST_ASIAN_PREFACE = 60
+_LONGEST_ASIAN_PREFACE = 60  # characters, which say more than letters, a choice
 
 
 def is_east_asian(text: str) -> bool:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _Source = TypeVar("_Source")
 _Value = TypeVar("_Value")
-_CHARACTERS_AT_ONCE = 1 << 24
-_BYTES_IN_MEMORY = 1 << 26
+_CHARACTERS_AT_ONCE = 1 << 24  # of texts in a block
+_BYTES_IN_MEMORY = 1 << 26  # a larger column is mapped from a file
 _READS_PER_RELEASE = 1 << 10  # texts that are read one by one before their pages are released
 
 _MAPPED: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()

@@ -29,7 +29,7 @@ Reading = Callable[[Sequence[str], str], str]  # (runs of letters and digits, ki
 
 _DATA: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("offices.toml").read_text("utf-8"))
 OFFICES = frozenset(_DATA["codes"].split())
-_LAST_YEAR = 2099
+_LAST_YEAR = 2099  # four digits above it are a serial, not a year
 Forms = Sequence[tuple[re.Pattern[str], str]]  # pattern of the runs joined by "/" -> serial
 _FORMS: Mapping[str, Forms] = {
     office: [

@@ -31,8 +31,8 @@ from patent_mteb.patents.tables import frame_of
 
 _Record = TypeVar("_Record")
 _Sortable = TypeVar("_Sortable", bound=tuple[Any, ...])
-_BYTES_AT_ONCE = 1 << 20
-_SORTED_AT_ONCE = 100_000
+_BYTES_AT_ONCE = 1 << 20  # of records that are read together
+_SORTED_AT_ONCE = 100_000  # digests of 16 bytes: some 10 MB as Python objects
 
 
 class _Stored(Sequence[_Record]):

@@ -44,7 +44,7 @@ _BLOCK = re.compile(any_of("blocks"), re.IGNORECASE)
 _LETTER_TAGS = frozenset("abiou")
 _OTHER_MARKUP = re.compile(r"<!--[^<>]*-->|<\?[A-Za-z][^<>]*\?>|<!DOCTYPE[^<>]*>|<image></image>", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:amp;)*(#\d{1,7};|#[xX][0-9A-Fa-f]{1,6};|[A-Za-z][A-Za-z0-9]{1,31};)")
-_ENTITY_DEPTH = 4
+_ENTITY_DEPTH = 4  # texts are escaped several times in some exports; the limit is a choice
 _INVISIBLE = re.compile(
     r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
 )
@@ -93,8 +93,8 @@ _HEADING = re.compile(
 _LEGAL_HEADING = re.compile(rf"[*=# ]*(?:{any_of('legal_headings')})", re.IGNORECASE)
 _LEGAL_PHRASE = re.compile(rf"\b(?:{any_of('legal_phrases')})\b", re.IGNORECASE)
 _LEGAL_OPENING = re.compile(any_of("legal_openings"), re.IGNORECASE)
-_LONGEST_HEADING = 150
-_LONGEST_LEGAL_PARAGRAPH = 1500
+_LONGEST_HEADING = 150  # characters, a choice: longer lines are sentences
+_LONGEST_LEGAL_PARAGRAPH = 1500  # characters of a cross-reference or a statement of rights, a choice
 _SENTENCE_START = r"(?:^|(?<=[.;:?!)] ))"
 _INLINE_HEADING = re.compile(
     rf"{_SENTENCE_START}(?:(?:{any_of('inline_headings')})(?![\w-]| (?:OF|AND|FOR|IN|TO)\b)[:.]? ?)+"
@@ -250,7 +250,7 @@ def _clean(patent: Patent) -> Patent:
 
 _SECTIONS = {name: re.compile(words, re.IGNORECASE) for name, words in WORDING["sections"].items()}
 _IN_CAPITALS = {name: re.compile(words) for name, words in WORDING["sections_in_capitals"].items()}
-_LONGEST_IN_CAPITALS = 100
+_LONGEST_IN_CAPITALS = 100  # characters of a heading, a choice: longer lines are texts in capitals
 _LEADING = re.compile(r"^[\W\d]+")
 _OTHER_HEADING = re.compile(r"(?!fig)[^a-z]*[A-Z][^.;:,]{2,90}:?", re.IGNORECASE)
 _FIGURE = re.compile(r"\bfig(?:ure|s|\.)?\b", re.IGNORECASE)

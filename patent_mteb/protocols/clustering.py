@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 
 from patent_mteb.metrics import embedding_matrix
 
-SEED = 42
+SEED = 42  # WIPO-AT's
 SEEDS = tuple(range(SEED, SEED + 5))
-_RESTARTS = 10
-_BATCH = 16_384
+_RESTARTS = 10  # the default of scikit-learn before 1.4; WIPO-AT names none
+_BATCH = 16_384  # a choice; PatenTEB names none
 
 
 def single_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int]) -> list[str]:

@@ -16,8 +16,8 @@ from patent_mteb.metrics import embedding_matrix
 from patent_mteb.protocols import Labels, Split, f1_per_label, label_matrix
 
 WIPO_AT_KS = (1, 3, 5, 10, 20)
-_BLOCK_ENTRIES = 1 << 24
-_PAIRS = 1 << 20
+_BLOCK_ENTRIES = 1 << 24  # similarities in memory at a time: 64 MB
+_PAIRS = 1 << 20  # values at a time
 
 
 def _lengths(x: NDArray[np.floating]) -> NDArray[np.float64]:

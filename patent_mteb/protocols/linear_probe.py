@@ -25,11 +25,11 @@ from numpy.typing import ArrayLike, NDArray
 from patent_mteb.metrics import embedding_matrix
 from patent_mteb.protocols import Labels, Split, f1_per_label, label_matrix
 
-TOLERANCE = 1e-6
-MAX_ITERATIONS = 1000
-_MEMORY = 10
-_ROWS = 1024
-_SLICE = 1 << 18
+TOLERANCE = 1e-6  # of the gradient's largest entry, a choice
+MAX_ITERATIONS = 1000  # scikit-learn's default is 100, at which some fits have not converged
+_MEMORY = 10  # corrections of L-BFGS, as in SciPy
+_ROWS = 1024  # of a product, a choice
+_SLICE = 1 << 18  # values of a slice, a choice
 Floats = NDArray[np.float64]
 Embeddings = NDArray[np.floating]
 

@@ -19,7 +19,7 @@ from patent_mteb.protocols import Labels, f1_per_label, label_matrix
 
 Scorer = Callable[[Sequence[str], Sequence[str]], ArrayLike]
 HYPOTHESIS = "This text is about {}."
-_TEXTS_AT_ONCE = 64
+_TEXTS_AT_ONCE = 64  # whose entailment scores are computed together, a choice
 
 
 def best_threshold(scores: ArrayLike, labels: ArrayLike) -> tuple[float, float]:

@@ -131,7 +131,7 @@ def _related(biblio: Element) -> Iterator[Related]:
         yield Related("member", publication(text_at(one, "dnum/pnum")))
 
 
-_COLUMNS = 7
+_COLUMNS = 7  # of a row of the EP full-text data
 _ROW = re.compile(r"[A-Z]{2}\t\d+\t[A-Z]\d?\t\d{4}-?\d\d-?\d\d\t[a-z]{2}\t[A-Z]{5}\t")
 
 

@@ -47,8 +47,8 @@ _LOCK = "~$"
 _UNREAD_CODE = "an IPC or CPC code cannot be read: stored as written, and not used"
 _HIDDEN = {"Thumbs.db", "desktop.ini", "__MACOSX"}
 _APS = re.compile(rb"^PATN\s*$\s*^WKU ", re.MULTILINE)
-_HEAD = 1 << 12
-_OLE_HEADER = 512
+_HEAD = 1 << 12  # bytes that show the form of a file
+_OLE_HEADER = 512  # bytes of the header of a compound file ([MS-CFB] section 2.2)
 _NO_CATEGORY = "a category with a letter that search reports do not use, kept as written and judged as none"
 
 

@@ -66,7 +66,7 @@ _CANCELLED = re.compile(
 )
 
 _LEADING = re.compile(r"(\d{1,4})\s*[.)]{1,2}\s+")
-_MOST_DIGITS = 5
+_MOST_DIGITS = 5  # a number of a claim has fewer
 
 
 def _last_number(text: str) -> int | None:

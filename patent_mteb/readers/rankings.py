@@ -26,7 +26,7 @@ _WORDS: Mapping[str, frozenset[str]] = {name: frozenset(words.split()) for name,
 _NAMES = "call the columns query, document, score and rank"
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _DECIMAL_COMMA = re.compile(r"(-?\d+),(\d+)")
-_START = 1 << 16
+_START = 1 << 16  # bytes in which the first row that is filled must stand
 _BETWEEN = re.compile(r"[;|\n]")
 
 

@@ -50,9 +50,9 @@ ENCODINGS: dict[str, tuple[str, bytes]] = {
 }
 """Codec -> its name for the user, and a pattern of the characters in daily use. Of equal ones, the first is taken."""
 
-_CLEAR = 0.8
-_SAMPLE = 1 << 20
-_CHUNK = 1 << 20
+_CLEAR = 0.8  # share of characters in daily use from which an encoding is taken, a choice
+_SAMPLE = 1 << 20  # bytes by which an encoding is recognised
+_CHUNK = 1 << 20  # bytes that are read at a time
 
 
 def encoding_of(path: Path) -> tuple[str, str]:
@@ -135,8 +135,8 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
 
 _HEAD = 30  # lines that are searched for the header; objects of JSON lines whose names are the header
 _DELIMITERS = "\t;,|"
-_LONGEST_CELL = 1 << 30
-_LONGEST_NAME = 1000
+_LONGEST_CELL = 1 << 30  # characters; the csv module's own limit, 131,072, is less than a description
+_LONGEST_NAME = 1000  # characters of a column's name: longer cells are texts
 
 _BROKEN_BOOK = (
     *(SyntaxError, ValueError, TypeError, LookupError, AttributeError, EOFError),  # SyntaxError: XML

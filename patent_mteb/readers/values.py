@@ -42,7 +42,7 @@ def unread_day(text: str | int | None) -> bool:
     return day(text) is None and not _NO_DAY.fullmatch(str(text or "").strip())
 
 
-_LONGEST_EXAMPLE = 100
+_LONGEST_EXAMPLE = 100  # characters of a value in a message
 
 
 def cut(text: str) -> str:
@@ -88,7 +88,7 @@ def reads(text: str, office: str = "", kind: str = "") -> bool:
 
 
 _LONGEST_NUMBER = 60  # characters of a number as any tool writes it, with office, kind and blanks
-_LONGEST_WITH_REMARK = 200
+_LONGEST_WITH_REMARK = 200  # characters of a number with its remarks: longer cells are texts
 _BEFORE_REMARK = re.compile(
     r"\s*[(\[,;:]\s*(?=\D)|\s+[-–—]\s+(?=\D)|\s*\((?=[^()]*\)$)"
     r"|[\s,;:]+[(\[]?(?=(?:\d\d?[./]\d\d?[./]\d{4}|\d{4}[./-]\d\d?[./-]\d\d?|(?:1[89]|20)\d{6}"

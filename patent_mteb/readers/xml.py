@@ -51,8 +51,8 @@ Split: TypeAlias = Callable[[IO[bytes]], Iterator[bytes]]
 LONGEST_DOCUMENT = 1 << 29
 """Bytes of one document. The largest documents of an office (sequence listings) have about a tenth of it."""
 
-_CHUNK = 1 << 20
-_SMALL_CHUNK = 1 << 12
+_CHUNK = 1 << 20  # bytes that are parsed at a time
+_SMALL_CHUNK = 1 << 12  # bytes, enough for the root element of most files
 _BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError)
 _XML_NAMES = (".xml", ".sgml", ".sgm")
 _ZIP_NAME = ".zip"
@@ -249,7 +249,7 @@ def first_roots(path: Path) -> Iterator[str]:
     return map(_root, islice(starts, _FIRST))
 
 
-_FIRST = 3
+_FIRST = 3  # documents by which the kind of a file is recognised
 
 
 def _root(start: bytes) -> str:

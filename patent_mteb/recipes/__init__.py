@@ -155,11 +155,11 @@ def check_settings(recipe: str, settings: Sequence[str]) -> tuple[Any, ...]:
     return _parsed(recipe, settings)[0]
 
 
-_FIXED_MEMORY = 500_000_000
+_FIXED_MEMORY = 500_000_000  # bytes of a build without records (docs/scale.md)
 _BYTES_PER_PUBLICATION = {"wipo_at": 1_700, "dapfam": 1_900, "patenteb": 2_900, "sophia": 3_500, "patentmap": 2_700}
 _BYTES_PER_PUBLICATION |= dict.fromkeys(OPEN_RECIPES, 1_400)
 """Memory in addition to the fixed amount: PatenTEB, Sophia and PatentMap by growth, others at a million."""
-_MILLION = 1_000_000
+_MILLION = 1_000_000  # publications, from which on each needs less, as measured
 _BYTES_BEYOND_A_MILLION = dict.fromkeys(("wipo_at", *OPEN_RECIPES), 700)  # measured at ten million
 _BYTES_UNMEASURED = 10_000  # an upper estimate for other recipes
 

@@ -44,7 +44,7 @@ from patent_mteb.patents.records import Patent
 logger = logging.getLogger(__name__)
 _FILES = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
 _HEADER = ["query-id", "corpus-id", "score"]
-_GREATEST_GAIN = 100
+_GREATEST_GAIN = 100  # of a graded scale, a choice: larger numbers are ids or scores
 
 
 @dataclass(frozen=True)

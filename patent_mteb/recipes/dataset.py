@@ -33,7 +33,7 @@ from patent_mteb.files import file_hash, load_json, parquet_schema, read_batches
 from patent_mteb.identity import RELEASE
 
 FILE = "dataset.json"
-SCHEMA = 1
+SCHEMA = 1  # of dataset.json
 _NAME = re.compile(r"[A-Z][A-Za-z0-9]{0,39}")
 _RESERVED = {"patent", "wipo", "wipoat", "dapfam", "patenteb", "sophia", "patentmap", "patentmteb", "patentopen"}
 _NAME_REMEDY = "choose a name of letters and digits that begins with a capital, such as Acme or AcmeBatteries"

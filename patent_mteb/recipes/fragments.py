@@ -47,7 +47,7 @@ PATTERNS: tuple[tuple[tuple[str, Role], ...], ...] = (
 )
 """The seven patterns in the paper's order: markers, and the roles of the texts after them."""
 
-_SOLUTION_ALONE = 7
+_SOLUTION_ALONE = 7  # the pattern whose parts are cut at the solution
 _MARKER = re.compile(
     r"(?<![\w-])(?P<name>problem to be solved|problem|solution|purpose|constitution|field|substance|effect)\s*[:：]"
     r"|(?P<bracketed>\[\s*(?:problem|solution)\s*\])\s*[:：]?",

@@ -87,8 +87,8 @@ SECTION = "abstract"
 _LIST = re.compile(r"\[\s*('[^']*'(\s*,\s*|\s+|\s*(?=\])))*\]")
 _CODE = re.compile(r"'([^']+)'")
 _TAG = re.compile(r"\[(?:abstract|claim|summary|invention|drawing|description)\] ")
-_LONGEST = 1 << 24
-_TEXTS_AT_ONCE = 10_000
+_LONGEST = 1 << 24  # characters of a cell; the csv module's own limit, 131,072, is less than a description
+_TEXTS_AT_ONCE = 10_000  # whose TF-IDF rows are multiplied together
 
 
 @dataclass(frozen=True)

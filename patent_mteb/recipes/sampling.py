@@ -16,7 +16,7 @@ from patent_mteb.recipes.steps import BuildLog
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key", bound=Hashable)
 _Stratum = TypeVar("_Stratum", bound=str | tuple[str, ...])
-_SPARE = 1000
+_SPARE = 1000  # draws before the list is cut to the best, a choice
 
 
 def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:

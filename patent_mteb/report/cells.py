@@ -43,7 +43,7 @@ COLUMNS = (
 )
 """The fields of a score that are columns of files, in this order."""
 
-_DIGITS = 4
+_DIGITS = 4  # of scores on the page and in the files
 MISSING = "–"
 TIED = "≈"  # follows a score that is not significantly different from the best of its task
 _TIED_NOTE = f"{TIED}: not distinguishable from the best of the task on the same queries (joint p of 0.05 or more)."

@@ -22,9 +22,9 @@ from patent_mteb.tasks.verification import per_query_measure
 
 BUDGET = 2_400_000  # characters of JSON of the explorers of all tabs, at most
 EACH = 5  # queries for each two models and each direction, of few models; of many one
-_MANY = 10
-_TOP = 5
-_TENTHS_OF_A_MILLE = 10_000
+_MANY = 10  # models whose scores a page holds for every query
+_TOP = 5  # documents of a ranking that the page shows
+_TENTHS_OF_A_MILLE = 10_000  # scores are whole numbers on the page: half the bytes
 _QUERY, _DOCUMENT = 600, 160  # characters of a text, at most
 
 

@@ -22,8 +22,8 @@ NAMES = "names.json"  # of local checkpoints on a board
 SETTINGS = "run_settings.jsonl"  # mteb's settings of runs: versions and encode arguments by task, splits and subsets
 _AGAIN = "delete the file and run the task again"
 _DEPTH = 8  # to which folders are searched for results in wrong places
-_HEAD = 4096
-_NAMED = 3
+_HEAD = 4096  # bytes that show what a file is
+_NAMED = 3  # names in a message, a choice
 
 
 @dataclass(frozen=True)

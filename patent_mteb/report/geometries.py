@@ -27,7 +27,7 @@ SCHEMA: dict[str, Any] = dict.fromkeys(
 ) | {"value": pl.Float64, "score": pl.Float64, "step": pl.Int64}
 """Columns of the numbers; ``step`` is that of a training, null for a geometry."""
 TRAINING = "training.csv"
-_CURVE_POINTS = 500
+_CURVE_POINTS = 500  # more than a chart has pixels
 _PLANE = ("alignment", "uniformity", "ssd")
 TITLES = {"alignment": "Alignment", "uniformity": "Uniformity", "ssd": "SSD / log d", "ida_ratio": "IDA ratio"}
 """Measure -> title. Lower is better for each."""

@@ -13,7 +13,7 @@ import polars as pl
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.words import visible
 
-_MANY = 2**53
+_MANY = 2**53  # above it a JSON number is not exact
 
 
 @dataclass(frozen=True)

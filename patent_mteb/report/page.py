@@ -188,7 +188,7 @@ def _ends(score: Score | None) -> tuple[float, float] | None:
 
 
 _NOT_MEANS = {"headline", "headline_in", "headline_out", "headline_gap_percent"}
-_DIGITS = 6
+_DIGITS = 6  # of numbers in the page's data
 Matrix = list[list[Any]]
 Cells = dict[tuple[str, str], Any]
 

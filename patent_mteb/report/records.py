@@ -34,7 +34,7 @@ def prompt_used(recorded: Any) -> str:
 
 
 _NOT_SCORES = ("main_score", "hf_subset", "languages", "mteb_version", "n_queries", "n_queries_in_corpus")
-_MOST = 2**63
+_MOST = 2**63  # beyond a column of 64 bits
 _SLICE_COUNTS = ("_n_queries", "_n_pairs")
 _COUNTS = (*_SLICE_COUNTS, "_n_classes")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-_TERMINAL_ROWS = 60
+_TERMINAL_ROWS = 60  # of one table: more scroll away
 
 
 def as_terminal(table: Table) -> RenderableType:

@@ -24,7 +24,7 @@ from patent_mteb.report.view import BenchmarkView
 from patent_mteb.report.words import shortened, visible
 from patent_mteb.tasks.perquery import EFFORT
 
-_LONGEST_NAME = 46
+_LONGEST_NAME = 46  # characters, so that numbers fit next to it at 80 columns
 _SETTINGS = re.compile(r" \(.*\)$")
 _NOT_SETTINGS = ("name", "revision", "embed_dim")
 _System = Mapping[str, Any]

@@ -32,8 +32,8 @@ from patent_mteb.report.series import COMPOSITIONS, without_organisation
 from patent_mteb.report.view import read_queries
 from patent_mteb.tasks.verification import per_query_measure
 
-LEVEL = 0.95
-ALPHA = 0.05
+LEVEL = 0.95  # of intervals, as in the papers
+ALPHA = 0.05  # of all statements of a table together
 LETTER = "a"
 RESAMPLES = 1000  # resamples of a task's queries for intervals of ranks
 _TABLES = 16  # resampled at once: 32 MB of means for 25 runs

@@ -282,7 +282,7 @@ def _resampled(
 
 
 _NORMAL = 1.96  # standard deviations to each end of a 95% interval
-_RUNS_SIDE_BY_SIDE = 6
+_RUNS_SIDE_BY_SIDE = 6  # columns of models, a choice
 _MEAN = ("too_small",)
 
 _DOMAIN_COLUMNS = (

@@ -60,7 +60,7 @@ from patent_mteb.search.timing import phase
 logger = logging.getLogger(__name__)
 _AT_ONCE = 1 << 27  # bytes of the weights of a block
 _IN_MEMORY = 1 << 28  # bytes of weights, and of frequencies before, that stay in memory
-_ENTRY_BYTES = 8
+_ENTRY_BYTES = 8  # of a weight: a number of a document and a float32
 
 
 def buffered_matrices(matrices: Iterable[Any]) -> Sequence[Any]:
@@ -142,9 +142,9 @@ def _weighted(counts: Sequence[Any], idf: NDArray[np.float32], saturation: NDArr
 
 TOKEN_PATTERN = r"\w\w+"  # finds the same tokens as the library's ``(?u)\b\w\w+\b``, but faster
 _MOST_K1 = 1e6  # far above any use, and far below the largest number of single precision
-_QUERIES_AT_ONCE = 32
-_DOCUMENTS_AT_ONCE = 2048
-_CHARACTERS_AT_ONCE = 1 << 24
+_QUERIES_AT_ONCE = 32  # that a thread takes
+_DOCUMENTS_AT_ONCE = 2048  # that are tokenised together
+_CHARACTERS_AT_ONCE = 1 << 24  # 16 MB of texts that are tokenised together
 _INDEX_BYTES, _RUN_BYTES = 1 << 31, 1 << 29
 
 

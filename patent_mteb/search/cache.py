@@ -19,7 +19,7 @@ from patent_mteb.search.base import ArraySearch, SearchContext, span_end, text_b
 from patent_mteb.search.engine import engine
 from patent_mteb.search.run import Run
 
-_BYTES_AT_ONCE = 1 << 26
+_BYTES_AT_ONCE = 1 << 26  # of texts whose digest is computed at a time
 _CONTENTS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # data sets are immutable, so hashes stay valid
 
 

@@ -26,7 +26,7 @@ from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.run import Results, Run
 
 logger = logging.getLogger(__name__)
-_FORMAT = 1
+_FORMAT = 1  # of saved candidates
 _SEEN, _WHOLE = "run", "whole_run"
 _NAMES = {
     "revision": "another revision of the data",

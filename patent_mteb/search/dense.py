@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 CHUNK_DOCUMENTS = 50_000  # encoded in one call, as in mteb: the last bits depend on the batch
 CHUNK_BYTES = 1 << 30  # of texts; corpora of ordinary documents stay below it
-_VECTOR_BYTES = 2_048_000_000
+_VECTOR_BYTES = 2_048_000_000  # 500,000 vectors of 1,024 dimensions; more are searched in blocks
 _SCORES_MB = 32  # of similarities at a time
-_PROBED = 8
-_AGREEMENT = 1e-5
+_PROBED = 8  # texts by which a model is asked for its similarity, short to long
+_AGREEMENT = 1e-5  # of a model's similarity with the cosine: above rounding, below any other measure
 _SINGLE = 4  # bytes of a single-precision number, the type of all vectors in a search
 RANKINGS = RankingCache(1 << 28)  # of this process, by the content of their vectors
 
@@ -296,9 +296,9 @@ def _query_table(queries: Dataset) -> Dataset:
     return text_dataset(table)
 
 
-_CHECKED = 100
-_QUERIES_AT_ONCE = 1024
-_CENTRES = 4
+_CHECKED = 100  # queries by which approximate search is compared with exact search
+_QUERIES_AT_ONCE = 1024  # of a search, a choice
+_CENTRES = 4  # times the root of the number of vectors, as FAISS recommends for IVF
 _TRAINED_ON = 64  # documents for each centre in k-means
 
 

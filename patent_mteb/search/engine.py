@@ -26,7 +26,7 @@ from patent_mteb.search.sparse import SparseSearch
 from patent_mteb.search.vectors import Checked, is_encoder
 
 FAST_VARIABLE = "PATENT_MTEB_FAST"
-_DEEPER = 8
+_DEEPER = 8  # times the depth at which queries with too few visible documents are asked again
 
 
 def on_arrays() -> bool:

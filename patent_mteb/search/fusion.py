@@ -163,7 +163,7 @@ def _looked_up(values: NDArray[Any], places: NDArray[np.intp], absent: Any) -> A
     return np.take_along_axis(np.pad(values, ((0, 0), (0, 1)), constant_values=absent), places, axis=1)
 
 
-_ROWS_AT_ONCE = 64
+_ROWS_AT_ONCE = 64  # queries that a thread ranks at a time
 _LAST = np.int32(0x7FFFFFFF)
 
 

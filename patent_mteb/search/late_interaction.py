@@ -48,7 +48,7 @@ from patent_mteb.store.store import EmbeddingStore, open_store
 if TYPE_CHECKING:
     from torch.utils.data import DataLoader
 
-_AT_ONCE = 512
+_AT_ONCE = 512  # documents, at most, whose token vectors are in memory together
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,9 @@ MEMORY_BUDGET = 1 << 30  # default bytes of a search: document tokens, products,
 # the product and the maximum; a GPU wants them large.
 _BLOCK_ELEMENTS = {"cpu": 614_400, "cuda": 1 << 27}
 _BAG_VECTORS = {"cpu": 1_200, "cuda": 1 << 16}
-_QUERY_VECTORS = 1 << 15
-_LANES = 64
-_PADDING = 1.04
+_QUERY_VECTORS = 1 << 15  # of a product (benchmarks/README.md)
+_LANES = 64  # a width that is a multiple of it is faster (benchmarks/README.md)
+_PADDING = 1.04  # documents of up to 4% more tokens are padded to one length
 _LARGEST = 1e17  # products of such values fit into single precision for any model width
 
 

@@ -34,10 +34,10 @@ from patent_mteb.search.run import TopK
 from patent_mteb.search.vectors import joined, slices_of
 from patent_mteb.store.space import runs
 
-DOCUMENTS_AT_ONCE = 4096
-_HALF_STEP = 2.0**-8
-_SINGLE_STEP = 2.0**-24
-_SHORTEST = 1e-15
+DOCUMENTS_AT_ONCE = 4096  # of a product (benchmarks/README.md)
+_HALF_STEP = 2.0**-8  # greatest relative error of bfloat16, which has 8 bits
+_SINGLE_STEP = 2.0**-24  # greatest relative error of float32, which has 24 bits
+_SHORTEST = 1e-15  # a vector shorter than this has no direction in float32
 Keys = NDArray[Any]  # sortable scores: float32, or the bits of positive bfloat16 as int16
 
 
@@ -170,18 +170,18 @@ def dots(first: Tensor, second: Tensor, starts: NDArray[Any], columns: NDArray[A
     return products
 
 
-_QUERIES_AT_ONCE = 2048
-_FULL_ROWS_MB = 64
-_FEW_DOCUMENTS = 8192
-_SAMPLED = 32
-_LEAST_SAMPLE = 2048
-_TOO_MANY = 4
-_MOST_WITHOUT_FLOOR = 1 / 8
-_RANKED_AT_ONCE = 256
-_LEAST_SPAN = 256
-_MOST_SPAN = 1024
-_KEYS_AT_ONCE = 1 << 20
-_LARGEST = 1e38
+_QUERIES_AT_ONCE = 2048  # of a product, shared by the threads
+_FULL_ROWS_MB = 64  # of scores in memory where all documents are compared
+_FEW_DOCUMENTS = 8192  # up to which no sample is drawn: it would cost more than it saves
+_SAMPLED = 32  # one in 32 documents is in the sample that gives the floor
+_LEAST_SAMPLE = 2048  # documents
+_TOO_MANY = 4  # times as many documents above the floor as wanted: it saves too little
+_MOST_WITHOUT_FLOOR = 1 / 8  # share of queries; with more, the floor is not used
+_RANKED_AT_ONCE = 256  # queries that a thread ranks at a time
+_LEAST_SPAN = 256  # queries of a thread, a choice
+_MOST_SPAN = 1024  # queries of a thread, a choice
+_KEYS_AT_ONCE = 1 << 20  # of scores and documents that are merged at a time: 8 MB
+_LARGEST = 1e38  # the greatest float32 is 3.4e38
 
 
 def has_fast_bfloat16() -> bool:

@@ -237,8 +237,8 @@ def aggregate(name: str, scores: Scores, starts: Starts) -> Scores:
     return AGGREGATES[name](scores, starts).astype(scores.dtype, copy=False)
 
 
-_DOCUMENTS_AT_ONCE = 64
-_BYTES_AT_ONCE = 1 << 24
+_DOCUMENTS_AT_ONCE = 64  # that are cut into passages together
+_BYTES_AT_ONCE = 1 << 24  # of their texts
 
 
 def special_tokens(model: Any) -> int:

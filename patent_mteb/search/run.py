@@ -24,9 +24,9 @@ __all__ = ["FirstStage", "Results", "Run", "TopK", "pairs_matrix", "ranked_ids"]
 Results = dict[str, dict[str, float]]
 """A ranking in mteb's form: ``{query id: {document id: score}}``."""
 
-_TIE_BITS = 32
-_PAIRS_AT_ONCE = 4096
-_QUERIES_AT_ONCE = 1024
+_TIE_BITS = 32  # of a key that order documents of one score; the score is in the others
+_PAIRS_AT_ONCE = 4096  # of queries and hidden documents that are removed at a time
+_QUERIES_AT_ONCE = 1024  # that are sorted at a time
 _NOTHING = np.iinfo(np.int64).min
 
 

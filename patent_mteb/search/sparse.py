@@ -30,8 +30,8 @@ from patent_mteb.search.vectors import slices_of
 from patent_mteb.store.batches import text_loader
 from patent_mteb.store.store import EmbeddingStore, open_store
 
-_DOCUMENTS_AT_ONCE = 4096
-_QUERIES_AT_ONCE = 1024
+_DOCUMENTS_AT_ONCE = 4096  # whose token weights are in memory together
+_QUERIES_AT_ONCE = 1024  # of a product of sparse matrices
 _SIMILARITIES = ("dot", "cosine")
 
 

@@ -31,7 +31,7 @@ from patent_mteb.readers.rankings import Order as Order  # that of all readers o
 logger = logging.getLogger(__name__)
 Results = Mapping[str, Mapping[str, float]]
 _FORBIDDEN = frozenset(" \t\n\r\v\f\0\ufeff")  # white space of ASCII, and a mark that is lost at the start of a file
-_CONTRADICTING = 0.01
+_CONTRADICTING = 0.01  # share of neighbours whose ranks contradict their scores, a choice
 _DIGITS = 19  # from which a rank may exceed 64 bits
 _SMALLEST, _GREATEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max) / 2
 
@@ -213,7 +213,7 @@ def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
 AMOUNTS = ("calls", "input_tokens", "output_tokens", "seconds", "cost")
 """Whole numbers of calls and tokens, seconds, and cost in any currency; 0 or above."""
 _COUNTS = AMOUNTS[:3]
-_MOST = 2**53
+_MOST = 2**53  # the largest whole number that a float keeps
 Efforts = Mapping[str, Mapping[str, Any]]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 logger = logging.getLogger(__name__)
-_ROWS_AT_ONCE = 4096
+_ROWS_AT_ONCE = 4096  # that are checked for NaN at a time
 DISTINCT = 10
 """Number of different texts of which two have different vectors: a few may differ after the last token only."""
 Texts = Callable[[NDArray[np.int64]], Sequence[str]]

@@ -20,7 +20,7 @@ from patent_mteb.model_identity.prompts import plain
 from patent_mteb.patents.corpus import text_dataset
 
 _CHARACTERS_A_TOKEN = 16  # only the first 16 characters a token of the model's limit are counted
-_COUNTED_AT_ONCE = 1000
+_COUNTED_AT_ONCE = 1000  # texts whose tokens are counted together
 _OTHER_MODALITIES = frozenset({"image", "audio", "video"})
 
 

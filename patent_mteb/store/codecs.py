@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-_STEPS = 255
-_LOWEST = -128
-_HIGHEST = 127
+_STEPS = 255  # of one byte
+_LOWEST = -128  # of int8
+_HIGHEST = 127  # of int8; -128 is not used, so that a scale is symmetric
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from patent_mteb.store.batches import as_array, as_matrix
 LARGEST = 0.1  # largest relative distance within a run that may be noise
 TOLERANCES = {"torch.float16": 0.01, "torch.bfloat16": 0.05, "float16": 0.01, "int8": 0.05}
 """Largest relative distance that is rounding, by number type."""
-_TOLERANCE = 1e-3
+_TOLERANCE = 1e-3  # between a text alone and in a batch, of number types without an entry in TOLERANCES
 _LARGE = 64  # texts of a call, a usual batch; the fixed texts of the canaries show the faults of smaller ones
 _AGAIN = 4  # texts that are encoded again
 _COMPARED = 512  # texts whose vectors are compared with each other

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-KEY_BYTES = 16
+KEY_BYTES = 16  # 128 bits: no two of 10^12 texts share a key by chance
 Keys = NDArray[np.uint8]  # [n, 16] array: one key a row
 
 

@@ -27,8 +27,8 @@ from patent_mteb.files import lock
 from patent_mteb.store.keys import KEY_BYTES, Keys
 
 logger = logging.getLogger(__name__)
-_IN_USE_SECONDS = 3600.0
-_ATTEMPTS = 10
+_IN_USE_SECONDS = 3600.0  # a space that was used within the hour is not pruned, a choice
+_ATTEMPTS = 10  # at a claim that another process removes at the same moment
 
 
 class UseLock:
@@ -88,7 +88,7 @@ def exclusive(folder: Path, last_used: float) -> Iterator[bool]:
 
 Group = list[NDArray[np.int64]]  # batches that are encoded and written together, each by the positions of its texts
 _FOLDER = "claims"
-_LOOK_AGAIN_SECONDS = 0.2
+_LOOK_AGAIN_SECONDS = 0.2  # between looks at texts that another process encodes
 
 
 def grouped(batches: Sequence[NDArray[np.int64]], size: int) -> list[Group]:

@@ -28,7 +28,7 @@ from patent_mteb.store.batches import as_array, text_loader
 from patent_mteb.store.encoder import progress_bar, stored
 
 _SETTINGS = "max_seq_length max_length query_prefix passage_prefix prompts default_prompt_name activation_fn dtype"
-_AT_ONCE = 4096
+_AT_ONCE = 4096  # pairs whose keys are in memory together
 _Row = dict[str, Any]
 
 

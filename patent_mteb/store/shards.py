@@ -36,7 +36,7 @@ _MAGIC = b"PMSHARD1"
 _BLOCK = b"BLK1"
 _HEAD = struct.Struct("<4sIQQQ")
 _LENGTH = struct.Struct("<I")
-_HEADER_BYTES = 256
+_HEADER_BYTES = 256  # of a shard, fixed by its format
 _CHECK = struct.Struct("<Q")
 
 

@@ -96,7 +96,7 @@ def spread(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.
     return np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
 
 
-_SLICE_BYTES = 16 << 20
+_SLICE_BYTES = 16 << 20  # of vectors that are copied at a time
 
 
 def copy_rows(
@@ -127,7 +127,7 @@ def copy_rows(
 
 
 DTYPES = ("float32", "float16", "int8")  # number types of stored vectors; ``int8`` is for codecs
-_BLOCK_BYTES = 4 << 20
+_BLOCK_BYTES = 4 << 20  # of vectors that are written with one checksum
 _ATTEMPTS = 3  # attempts of a read or write that fails because another process removes shards
 _NOWHERE = Unwritten(np.empty((0, 0), np.float32))  # replaces a removed shard
 

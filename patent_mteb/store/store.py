@@ -44,7 +44,7 @@ _MARKER = "store.json"
 _ELSEWHERE = "name a directory that can be written with --store or PATENT_MTEB_STORE, or go without with --no-store"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PRUNED = ".pruned"
-_DIGEST_LENGTH = 32
+_DIGEST_LENGTH = 32  # letters of the digest that names a space
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from patent_mteb.tasks.checks import ids_of, is_text, log_counts, read_unique, r
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
-_CACHE_BYTES = 1 << 28
+_CACHE_BYTES = 1 << 28  # of texts of families that tasks share
 _CACHE: LRUCache[tuple[Hashable, ...], Texts] = LRUCache(_CACHE_BYTES)
 
 

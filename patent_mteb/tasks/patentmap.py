@@ -70,7 +70,7 @@ logger = logging.getLogger(__name__)
 PERF = "perf200"
 DEPTH = 100  # the number of documents per query whose sections Fig. 4 counts
 CUTS = (10, 20, 50, 100)
-_MAP_DEPTH = 1000
+_MAP_DEPTH = 1000  # of the measures map and mrr, as deep as the papers' rankings go, a choice
 SLICES = ("xy", "a")
 
 
@@ -283,7 +283,7 @@ class PatentMapRetrieval(PatentRetrieval):
 
 FOLDER = "IPC-Classification"
 PAPER_KS = (1, 3, 5, 10)
-PAPER_HELD_OUT = 0.1
+PAPER_HELD_OUT = 0.1  # the test share of the comparison with PatentMap's classification
 _PAPER = "paper_"
 
 

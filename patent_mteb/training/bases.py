@@ -50,7 +50,7 @@ _HEADS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "linear": nn.Identity}
 _TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 _ONE_DIRECTION = 1.0001
 """Effective rank below which embeddings count as collapsed: absolute cosines are about .99995."""
-_COMPARED = 1_000
+_COMPARED = 1_000  # vectors by which a collapsed model is recognised
 
 
 def is_static(model: SentenceTransformer) -> bool:

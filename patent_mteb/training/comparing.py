@@ -29,7 +29,7 @@ from patent_mteb.training.bases import unit, vectors_of, warn_of_collapse
 from patent_mteb.training.pairs import Pair
 
 Floats = NDArray[np.float64]
-_DEPTH = 10
+_DEPTH = 10  # of nDCG@10
 _SEED_TABLES = (13, 14, 20)
 
 

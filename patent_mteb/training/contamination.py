@@ -23,7 +23,7 @@ from patent_mteb.errors import DataError, PatentMTEBError, check_columns, check_
 from patent_mteb.files import parquet_schema, read_parquet, write_parquet
 from patent_mteb.training.leaks import FIELDS, LeakIndex, MeasuredSet, ShingleIndex
 
-_FORMAT = 1
+_FORMAT = 1  # of saved indexes
 _META, _COMMON = b"patent_mteb_leak_index", b"common"
 _COLUMNS: Mapping[str, pa.DataType] = {
     "number": pa.uint64(),

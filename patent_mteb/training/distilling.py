@@ -46,11 +46,11 @@ from patent_mteb.training.running import Trainee
 Matrix = NDArray[np.float32]
 _SCHEMA = pa.schema([("anchor", pa.string()), ("label", pa.list_(pa.float32()))])
 _HELD_SCHEMA = _SCHEMA.append(pa.field("teacher", pa.list_(pa.float32())))
-_AT_ONCE = 4_096
+_AT_ONCE = 4_096  # texts that the teacher encodes at a time
 _HELD_OUT = 2_000
 """Maximum number of evaluated texts of the test split."""
-_NEAREST = 10
-_PAPER_DEPTH = 24
+_NEAREST = 10  # neighbours that teacher and student should share, a choice
+_PAPER_DEPTH = 24  # layers of PatenTEB's teacher (the 24 of patembed-large)
 
 _METADATA = TaskMetadata(
     name="PatentMTEBTrainingTexts",

@@ -25,8 +25,8 @@ from patent_mteb.training.bases import headless, vectors_of
 from patent_mteb.training.corpus import Corpus
 
 COLUMNS = ("step", "ssd", "uniformity", "alignment", "ipc_p_at_1")
-_NEIGHBOURS = 10
-_MOST = 2_000
+_NEIGHBOURS = 10  # whose label is compared, a choice
+_MOST = 2_000  # validation texts of an entry of the log, a choice
 
 
 def neighbour_precision(vectors: NDArray[np.floating[Any]], labels: list[frozenset[str]], families: list[str]) -> float:

@@ -53,9 +53,9 @@ from patent_mteb.tasks.retrieval import PatentRetrieval
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
 
-FEWEST = 8
-COMMON = 20
-SKETCH = 64
+FEWEST = 8  # shingles, a choice: shorter texts share them by chance
+COMMON = 20  # families that may share a shingle before it counts as boilerplate, a choice
+SKETCH = 64  # shingles of a text in the index, a choice
 FIELDS = ("title and abstract", "first claim", "whole text")
 LEAST = (0.6, 0.6, 0.5)
 """Minimum share by field, before ``1/sqrt(n)`` is added. Among 1,813 US applications, no two without a common inventor
@@ -478,7 +478,7 @@ def _of_table(path: Path) -> Iterator[tuple[str, str]]:
                     yield from zip(map(str, table[key].to_pylist()), texts, strict=True)
 
 
-_EXAMPLES = 5
+_EXAMPLES = 5  # in a report, a choice
 _UNKNOWN = {text.casefold() for text in EMPTY} | {"-1"}
 
 

@@ -52,8 +52,8 @@ KINDS: dict[str, tuple[Any, str, type, type]] = {
 """Model class, kind of checkpoint, class of the trainer and of its arguments, by loss."""
 _TEXTS = ("anchor", "positive", "negative")
 _SCHEMA = pa.schema([*((name, pa.string()) for name in _TEXTS), ("label", pa.list_(pa.float32()))])
-_AT_ONCE = 512
-_CANDIDATES = 50
+_AT_ONCE = 512  # pairs that are scored at a time
+_CANDIDATES = 50  # of BM25 that a trained reranker orders, a choice
 _WEIGHTS: dict[str, Any] = {"query_regularizer_weight": 5e-5, "document_regularizer_weight": 3e-5}
 """Weights of the FLOPS regularisers, of the examples of sentence-transformers."""
 

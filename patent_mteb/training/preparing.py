@@ -48,7 +48,7 @@ from patent_mteb.training.pairs import Pair, pairs_of, read_pairs, write_pairs
 from patent_mteb.training.recipes import Recipe, Settings
 
 logger = logging.getLogger(__name__)
-_AT_ONCE = 4_096
+_AT_ONCE = 4_096  # pairs that are prepared at a time
 _CANDIDATES = 10
 """Candidates per negative for a margin, which excludes some of them."""
 

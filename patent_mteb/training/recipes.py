@@ -98,7 +98,7 @@ _WIPO_TEXTS = (
 _COSINE = Settings(lr=1e-5, schedule="cosine", warmup=0.1, precision="fp16", max_length=512)
 _TAGS = ("[abstract]", "[claim]", "[summary]", "[invention]", "[drawing]", "[description]")
 _MAP = replace(_COSINE, batch=512, pooling="cls", head="tanh", section_tokens=_TAGS, checkpoint="last")
-_HUPD = 2_780_124
+_HUPD = 2_780_124  # patents of HUPD in PatentMap's training data
 _MAP_OPEN = (
     "width of the projector (its input's), weight decay, shares of the sampled sections (equal, the abstract included,"
     " which gives a dropout pair); views A and B are not turned where negatives are to stay title and abstract, because"

@@ -50,7 +50,7 @@ _LOSS = "loss.pt"
 HISTORY = "history.csv"
 _SAID_EVERY = 5.0
 """Seconds between two lines of progress, and between two versions of the history."""
-_FEW_STEPS = 50
+_FEW_STEPS = 50  # of training, below which a remedy is named, a choice
 _OVERFLOWS = 20
 """Consecutive steps whose gradients may overflow in fp16. Each halves the loss scale, which starts at 65,536."""
 

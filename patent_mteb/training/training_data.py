@@ -46,7 +46,7 @@ _LONGEST_NAME = 40
 """Characters of a column's name: the first row of a table without a header is long."""
 _LONGEST_LINE = 200
 """Characters of the lines of a paragraph. Programs break lines at 72 to 132; an abstract in a line has more."""
-_LONGEST_PARAGRAPH = 1 << 20
+_LONGEST_PARAGRAPH = 1 << 20  # characters, a choice: a longer one is of another form
 _FEWEST_DIGITS = 0.1
 """Share of digits in a list of numbers: half in ``US 9,876,543 B2``. A text with fewer is not searched for numbers."""
 _HEAD = 1 << 12

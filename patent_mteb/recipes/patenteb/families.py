@@ -125,7 +125,7 @@ SPLITS = ("train", "validation", "test")
 BLOOM = ("early", "late", "normal")  # the times at which most citations of a family come
 SMALL_SPLIT = "split=0.3,0.1,0.6"  # the setting with which a small set keeps links within its test split
 
-_FEW_LINKS = 50
+_FEW_LINKS = 50  # in the test split, below which a note is written, a choice
 
 
 def domain_relation(first: frozenset[str], second: frozenset[str]) -> Relation:
