@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed
-from patent_mteb.patents.numbers import Number, normal_form, read_application, read_number
+from patent_mteb.patents.numbers import Number, read_application, read_number
 from patent_mteb.patents.on_disk import publications
 from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
 from patent_mteb.patents.tables import column_of, first_of_connected, frame_of
@@ -77,16 +77,16 @@ its A or B (Nordic offices).
 """
 
 
-def series(number: Number) -> str:
-    """Return office, serial and series: equal for publications of one application with one serial.
+def series_of(number: Number) -> str:
+    """Return the letter of a number's series: publications of one application with one serial have the same.
 
     Patents and utility models have different series, and so have applications and patents at some offices.
     """
     letter = number.kind[:1]
     if (separate := _SEPARATE.get(number.office)) and separate(number.serial):
-        return f"{number.key} {letter}"
+        return letter
     own = _SERIES_AT.get(number.office + number.kind, _SERIES_AT.get(number.office + letter))
-    return f"{number.key} {own or _FIRST_LETTERS.get(letter, letter)}"
+    return own or _FIRST_LETTERS.get(letter, letter)
 
 
 _UNREAD = "unread "
@@ -104,35 +104,43 @@ def _application_name(text: str, publication: str) -> str | None:
     return f"{_UNREAD}{own.office if own else ''} {text.strip()}"
 
 
+_PARSED = dict.fromkeys(("name", "key", "kind", "series"), pl.String)
+
+
 def parsed(numbers: pl.Series) -> pl.DataFrame:
-    """Read publication numbers, each distinct one once.
+    """Read publication numbers.
 
     Returns:
-        A row for each number, in order: ``name`` is its normal form, or the text if it cannot be read. A number that
-        can be read has a ``key``, an ``office``, a ``kind`` (empty if unknown) and a :func:`series`.
+        A row for each ``number``, in order: ``name`` is its normal form, or the text if it cannot be read. One that can
+        be read has a ``key`` (office and serial), a ``kind`` (empty if unknown) and the letter of its ``series``.
     """
-    schema = dict.fromkeys(("number", "name", "key", "office", "kind", "series"), pl.String)
-    rows = frame_of(map(_parsed, numbers.drop_nulls().unique()), schema)
-    return numbers.alias("number").to_frame().join(rows, on="number", how="left", maintain_order="left")
+    return numbers.alias("number").to_frame().hstack(frame_of(map(_parsed, numbers), _PARSED))
 
 
-def _parsed(text: str) -> tuple[str | None, ...]:
-    number = read_number(text)
+def _parsed(text: str | None) -> tuple[str | None, ...]:
+    number = read_number(text) if text is not None else None
     if number is None:
-        return text, normal_form(text), None, None, None, None
-    return text, number.docdb, number.key, number.office, number.kind, series(number)
+        return None if text is None else text.strip(), None, None, None
+    return number.docdb, number.key, number.kind, series_of(number)
 
 
 def completed(numbers: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     """Give numbers without kind code the name and series of the only known publication that they can be.
 
     Both are tables of :func:`parsed` numbers.
+
+    Returns:
+        ``key``, ``name`` and ``series`` of each number.
     """
-    alone = known.drop_nulls("key").unique("name").filter(pl.len().over("key") == 1).select("key", "name", "series")
-    found = numbers.join(alone, on="key", how="left", suffix="_known", maintain_order="left")
-    full = pl.when(pl.col("kind") == "")
-    ends = {one: pl.coalesce(full.then(f"{one}_known"), one) for one in ("name", "series")}
-    return found.with_columns(**ends).select(numbers.columns)
+    numbers = numbers.select("key", "name", "series", without=pl.when(pl.col("kind") == "").then("key"))
+    without = numbers.select(key="without").drop_nulls()
+    alone = known.select("key", "name", "series").join(without, on="key", how="semi").unique()
+    alone = alone.filter(pl.len().over("key") == 1).rename({"key": "without"})
+    if not alone.is_empty():
+        numbers = numbers.join(alone, on="without", how="left", suffix="_known", maintain_order="left")
+        full = {name: pl.coalesce(f"{name}_known", name) for name in ("name", "series")}
+        numbers = numbers.with_columns(**full)
+    return numbers.select("key", "name", "series")
 
 
 _STATED = {"publication": pl.String, "kind": pl.String, "related": pl.String}
@@ -186,7 +194,7 @@ class Publications:
             application=pl.when(~_IS_PUBLICATION).then(applications),
             has_letter=pl.col("related").str.contains(r"\pL"),
         )
-        ends = (frame.select("series", publication="name") for frame in (known, subjects, objects))
+        ends = (frame.select("key", "series", publication="name") for frame in (known, subjects, objects))
         self._series = pl.concat(ends).drop_nulls().unique("publication")
 
     @property
@@ -212,12 +220,12 @@ class Publications:
         of_series = found.join(self._series, on="publication").join(first, on="publication", how="left")
         # not a PCT application: its publication has a national number too
         contradicts = ~pl.col("application").str.contains(f"^(WO|{_UNREAD})")
-        one_application = pl.col("application").filter(contradicts).n_unique().over("series") <= 1
+        one_application = pl.col("application").filter(contradicts).n_unique().over("key", "series") <= 1
         of_series = of_series.filter(one_application)
         links = (
             _links("application", filed["application"], filed["publication"]),
             *_pairs("pre-grant", pre_grant),
-            _links("series", of_series["series"], of_series["publication"]),
+            _links("series", of_series["key"] + of_series["series"], of_series["publication"]),
         )
         return pl.concat(links), found
 

@@ -400,7 +400,7 @@ class Number:
 
 _JAPAN_1989 = re.compile("^S64(?=[0-9]+$)")
 
-_CACHED = 1 << 18  # numbers whose readings are cached: records, citations and relations repeat them
+_CACHED = 1 << 16  # readings that are kept, 500 bytes each: records and citations repeat numbers within some rows
 
 _LONGEST = 60  # characters of a number with its remarks, far above the longest in use
 _OWN_FORMS = {office: re.compile(pattern) for office, pattern in _DATA["own_forms"].items()}

@@ -19,6 +19,7 @@ from patent_mteb.patents.records import Citation
 from patent_mteb.patents.tables import links_of
 
 _NONE: frozenset[str] = frozenset()
+_ENDS = ["citing", "cited"]
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,14 @@ def in_both_directions(edges: pl.DataFrame) -> pl.DataFrame:
 
 def family_graph(citations: Iterable[Citation], publications: pl.DataFrame) -> FamilyGraph:
     """Build the graph from citations between publications, which have a ``number`` and a ``family``."""
+    families = publications["family"].unique().sort()
+    known = publications.select("number", place=pl.col("family").rank("dense") - 1).unique("number")
     links = links_of(citations)
-    known = publications.select("number", "family")
-    citing = links.join(known, left_on="citing", right_on="number").select("cited", citing="family")
-    ends = citing.join(known, left_on="cited", right_on="number").select("citing", cited="family")
+    # places in the families take a tenth of the memory of their names, and have the same order
+    places = [links.select(number=end).join(known, on="number", how="left", maintain_order="left") for end in _ENDS]
+    ends = pl.DataFrame({end: table["place"] for end, table in zip(_ENDS, places, strict=True)}).drop_nulls()
     within = pl.col("citing") == pl.col("cited")
-    edges = ends.filter(~within).unique().sort("citing", "cited")
-    in_order = edges.select(pl.min_horizontal("citing", "cited"), pl.max_horizontal("citing", "cited").alias("greater"))
-    return FamilyGraph(edges, in_order.n_unique(), len(links) - len(ends), ends.filter(within)["citing"].n_unique())
+    pairs = ends.filter(~within).unique().sort(_ENDS)
+    either = pairs.select(pl.min_horizontal(_ENDS), pl.max_horizontal(_ENDS).alias("greater")).n_unique()
+    edges = pairs.select(families.gather(pairs[end]).alias(end) for end in _ENDS)
+    return FamilyGraph(edges, either, len(links) - len(ends), ends.filter(within)["citing"].n_unique())
