@@ -32,7 +32,7 @@ def allowing(budget: float | None) -> Iterator[None]:
 def portion(part: float, usual: int) -> int:
     """Bytes of a buffer: the usual size, or a fraction of the limit if less."""
     allowed = _ALLOWED.get()
-    return usual if allowed is None else min(usual, int(part * allowed * 1e9))
+    return usual if allowed is None else int(min(usual, part * allowed * 1e9))
 
 
 def refuse_beyond(budget: float, needed: float, what: str, purpose: str = "") -> None:

@@ -16,6 +16,8 @@ def test_a_portion_is_never_more_than_usual_and_ends_with_its_block():
     with allowing(1):
         assert portion(0.5, 1 << 40) == 500_000_000
         assert portion(0.5, 100) == 100
+        with allowing(1e308):
+            assert portion(0.5, 100) == 100
         with allowing(None):
             assert portion(0.5, 1 << 40) == 1 << 40
     with pytest.raises(KeyError), allowing(1):

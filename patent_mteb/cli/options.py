@@ -39,11 +39,17 @@ LANGUAGE_MODEL = Group("Language model", help=_SERVER, sort_key=8)
 MESSAGES = Group("Messages", sort_key=9)
 
 
+_LARGEST = 2**31 - 1  # what the libraries below take as a count
+
+
 def _whole(_: Any, tokens: Sequence[Token]) -> int:
     try:
-        return int(tokens[0].value)  # cyclopts itself rounds 2.5
+        number = int(tokens[0].value)  # cyclopts itself rounds 2.5
     except ValueError:
         raise ValueError(f"'{tokens[0].value}' is not a whole number") from None
+    if abs(number) > _LARGEST:
+        raise ValueError(f"{number} is above {_LARGEST:,}")
+    return number
 
 
 def _finite(_: Any, value: float | None) -> None:
@@ -173,7 +179,7 @@ class Encoding(WithData):
     """Where and how texts are encoded."""
 
     device: Device = None
-    batch_size: Annotated[int | None, WHOLE] = None
+    batch_size: Annotated[int | None, POSITIVE] = None
     """Texts that the model encodes at a time; without it the model's own."""
     store: StoreFolder = None
 

@@ -130,7 +130,7 @@ class RunOptions(LanguageModel, _Composition, WithStore, Loading, _Usual):
     save_runs: Annotated[Path | None, Parameter(group=_RESULTS, metavar="DIR")] = None
     """Write runs and qrels in TREC form there, for 'patent-mteb runs fuse'."""
     memory: Annotated[Memory, Parameter(group=_RESOURCES)] = None
-    num_proc: Annotated[int | None, WHOLE, Parameter(group=_RESOURCES)] = None
+    num_proc: Annotated[int | None, POSITIVE, Parameter(group=_RESOURCES)] = None
     """Processes that load the data."""
     co2_tracker: Annotated[bool, Parameter(negative="--no-co2-tracker", group=_RESOURCES)] = False
     """Estimate emissions with codecarbon."""

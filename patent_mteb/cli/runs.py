@@ -204,7 +204,7 @@ def fuse(
     alpha: Annotated[tuple[float, ...], SEVERAL, Parameter(group=_FUSION, metavar="A...")] = (),
     weights: Annotated[tuple[float, ...], SEVERAL, Parameter(group=_FUSION, metavar="W...")] = (),
     grid: Annotated[bool, Parameter(group=_FUSION)] = False,
-    depth: Annotated[int, WHOLE, Parameter(group=_FUSION)] = 1000,
+    depth: Annotated[int, POSITIVE, Parameter(group=_FUSION)] = 1000,
     allow_missing: AllowMissing = False,
     order: Annotated[
         tuple[Order, ...], ORDER, Parameter(help=f"{ORDER.help} Once for all runs, or once for each.")
@@ -257,10 +257,7 @@ def _settings(rrf: Sequence[float], alpha: Sequence[float], weights: Sequence[fl
     from patent_mteb.search.fusion import RRF, Linear
     from patent_mteb.search.stored import Weighted
 
-    try:
-        chosen: list[Any] = [*map(RRF, rrf), *map(Linear, alpha), *([Weighted(tuple(weights))] if weights else [])]
-    except ValueError as error:
-        raise DataError(str(error), remedy="correct the option") from error
+    chosen: list[Any] = [*map(RRF, rrf), *map(Linear, alpha), *([Weighted(tuple(weights))] if weights else [])]
     if grid_of:
         chosen += [setting for setting in GRID if grid_of == 2 or isinstance(setting, RRF)]
     return list(dict.fromkeys(chosen)) or [RRF(60)]

@@ -43,7 +43,7 @@ from patent_mteb.models.spec import AUTOCAST, PATENTMAP, VECTOR_PRECISIONS, WEIG
 from patent_mteb.models.variants import NO_PROMPTS, InputVariant, pruned, with_settings
 from patent_mteb.search.colbert import KNOWN_SETTINGS
 from patent_mteb.search.late_interaction import LateInteraction
-from patent_mteb.search.passages import inner_models
+from patent_mteb.search.passages import inner_models, special_tokens
 from patent_mteb.search.sparse import SparseSearch
 
 __all__ = ["find_meta", "load"]
@@ -107,6 +107,10 @@ def _cap_tokens(network: Any, max_tokens: int, name: str | None) -> bool:
         raise ModelError(f"'{name}' reads every token of a text and cannot be capped", remedy="leave out --max-tokens")
     if length <= max_tokens:
         return False
+    special = special_tokens(network)
+    if max_tokens <= special:
+        problem = f"the special tokens of '{name}' alone fill {max_tokens} tokens"
+        raise ModelError(problem, remedy=f"give --max-tokens {special + 1} or more")
     network.max_seq_length = max_tokens
     return True
 

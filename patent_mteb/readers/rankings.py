@@ -26,6 +26,8 @@ _WORDS: Mapping[str, frozenset[str]] = {name: frozenset(words.split()) for name,
 _NAMES = "call the columns query, document, score and rank"
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _DECIMAL_COMMA = re.compile(r"(-?\d+),(\d+)")
+_THOUSANDS = re.compile(r"-?[1-9]\d{0,2}[.,]\d{3}")  # or a decimal
+_DECIMALS = re.compile(r"-?\d+[.,]\d+")
 _START = 1 << 16  # bytes in which the first row that is filled must stand
 _BETWEEN = re.compile(r"[;|\n]")
 
@@ -115,11 +117,14 @@ def read_entries(path: Path, order: Order | None) -> tuple[Iterator[Entry], Orde
         raise DataError(f"no column is a score or a rank (columns: {listed})", path=path, remedy=remedy)
     if order is None and bool(score) != ("rank" in columns):
         order = "score" if score else "rank"
-    return _entries(path, sheet.rows, columns, score or ""), order
+    return _entries(path, sheet.rows, columns, score or "", order != "rank"), order
 
 
-def _entries(path: Path, rows: Iterator[tuple[str, Any]], columns: Mapping[str, str], score: str) -> Iterator[Entry]:
+def _entries(
+    path: Path, rows: Iterator[tuple[str, Any]], columns: Mapping[str, str], score: str, by_score: bool
+) -> Iterator[Entry]:
     seen = Counter[str]()
+    separators = _Separators()
     for place, row in rows:
         found = re.search(r"\d+$", place)
         number = int(found[0]) if found else 0
@@ -135,7 +140,33 @@ def _entries(path: Path, rows: Iterator[tuple[str, Any]], columns: Mapping[str, 
         for document in documents or [""]:
             seen[query] += 1
             rank = _text(row.get(columns.get("rank", ""))).rstrip(".") if "rank" in columns else str(seen[query])
+            separators.see(row.get(score), number)
             yield Entry(number, query, document, rank, _decimal(_text(row.get(score))) if score else "0")
+    if by_score:
+        separators.refuse(path)
+
+
+class _Separators:
+    """Whether ``1,010`` among scores is 1.010 or 1010: among whole numbers without a separator both are possible."""
+
+    def __init__(self) -> None:
+        self._grouped: tuple[int, str] | None = None
+        self._has_whole = self._has_decimals = False
+
+    def see(self, score: Any, row: int) -> None:
+        if not isinstance(score, str):  # a number of a workbook or of JSON has no separators
+            return
+        text = score.removesuffix("%").strip()
+        if _THOUSANDS.fullmatch(text):
+            self._grouped = self._grouped or (row, text)
+        self._has_whole |= text.removeprefix("-").isdecimal()
+        self._has_decimals |= bool(_DECIMALS.fullmatch(text)) and not _THOUSANDS.fullmatch(text)
+
+    def refuse(self, path: Path) -> None:
+        if self._grouped and self._has_whole and not self._has_decimals:
+            row, text = self._grouped
+            remedy = "write the scores without separators of thousands, or state --order rank with a column of ranks"
+            raise DataError(f"the score {text!r} is a thousand or a decimal", path=path, row=row, remedy=remedy)
 
 
 def _text(value: Any) -> str:

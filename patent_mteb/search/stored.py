@@ -18,7 +18,7 @@ import numpy as np
 from datasets import Dataset
 from mteb.models.model_meta import ModelMeta
 
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, SettingError
 from patent_mteb.identity import compose_meta, count, number
 from patent_mteb.patents.numbers import key_of, read_number
 from patent_mteb.search import fusion, trec
@@ -41,7 +41,7 @@ class Weighted:
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", tuple(number("a weight", one, fusion.MOST) for one in self.weights))
         if not sum(self.weights):
-            raise ValueError(f"weights must not be all 0, got {self.weights}")
+            raise SettingError(f"weights must not be all 0, got {self.weights}", remedy="give one above 0")
 
     @property
     def shares(self) -> tuple[float, ...]:

@@ -139,9 +139,10 @@ def test_whole_numbers_are_refused_otherwise(capsys, command, option):
     """A command line that rounds 2.5 measures something else."""
     (argument,) = [one for one in arguments(command) if one.name == option]
     assert "int" in str(argument.hint)
-    with pytest.raises(SystemExit) as stopped:
-        cli.main([*command.split(), *REQUIRED[command], option, "2.5"])
-    assert stopped.value.code == 2 and option in capsys.readouterr().err
+    for value in ("2.5", "99999999999999999999", *(() if command == "geometry" else ("0", "-1"))):
+        with pytest.raises(SystemExit) as stopped:
+            cli.main([*command.split(), *REQUIRED[command], f"{option}={value}"])
+        assert stopped.value.code == 2 and option in capsys.readouterr().err, value
 
 
 @pytest.mark.parametrize("command", ["run", "runs sweep", "geometry"])

@@ -43,10 +43,11 @@ def test_options(runs, capsys):
     for words, message in (
         (["--alpha", "2"], "alpha is a number from 0 to 1, not 2.0"),
         (["--weights", "1", "2", "3"], "3 weights for 2 runs"),
-        (["--depth", "0"], "depth is a whole number from 1, not 0"),
+        (["--weights", "0", "0"], "weights must not be all 0"),
     ):
         assert cli.main(["runs", "fuse", *runs, "-t", TASKS[0], *words, "-v", "0"]) == 2
-        assert message in " ".join(capsys.readouterr().err.split())
+        said = " ".join(capsys.readouterr().err.split())
+        assert message in said and said.count("Remedy") == 1
     assert cli.main(["runs", "fuse", runs[0], "-t", TASKS[0], "-v", "0"]) == 2
     assert "two or more different runs" in capsys.readouterr().err
     assert cli.main(["runs", "fuse", runs[0], "nowhere.run", "-t", TASKS[0], "-v", "0"]) == 2

@@ -45,6 +45,8 @@ def by_hand(folder, text, *, tokens=512, layers=3):
 
 
 def test_a_cap_cuts_the_text(folder):
+    with pytest.raises(ModelError, match=r"the special tokens of .* alone fill 2 tokens.*give --max-tokens 3 or more"):
+        load(str(folder), device="cpu", max_tokens=2)
     model = load(str(folder), device="cpu", max_tokens=4)
     np.testing.assert_allclose(model.model.encode([TEXT])[0], by_hand(folder, TEXT, tokens=4), atol=1e-5)
     assert settings(model) == {"max_tokens": 4}

@@ -124,3 +124,29 @@ def test_distances_need_an_order(tmp_path):
         tmp_path / "a.csv", ["query", "document", "Abstand"], [("q1", "d1", 0.1), ("q1", "d2", 0.2), ("q2", "d1", 1)]
     )
     assert order_of(read_run(path, order="-score")) == RANKED
+
+
+@pytest.mark.parametrize(
+    ("scores", "is_refused"),
+    [
+        (["1,010", "1,000", "999"], True),
+        (["1.010", "1.000", "999"], True),
+        (["12,345", "1,288", "1,001"], False),  # all thousands or all decimals: the order is the same
+        (["1,010", "1,0005", "0"], False),
+        (["2,125", "1,5", "1"], False),
+        (["0,912", "0,500", "0"], False),
+        (["1010", "1000", "999"], False),
+    ],
+)
+def test_a_score_that_is_a_thousand_or_a_decimal_is_refused_among_whole_numbers(tmp_path, scores, is_refused):
+    rows = [["EP1000000A1", f"US800000{place}B2", score] for place, score in enumerate(scores)]
+    path = write(tmp_path / "a.csv", ["query", "document", "score"], rows, delimiter=";")
+    if is_refused:
+        with pytest.raises(DataError, match=rf"a\.csv, row 2: the score '{scores[0]}' is a thousand or a decimal"):
+            read_run(path)
+    else:
+        assert order_of(read_run(path)) == {"EP1000000A1": [row[1] for row in rows]}
+    ranked = write(
+        tmp_path / "b.csv", ["query", "document", "score", "rank"], [[*row, place] for place, row in enumerate(rows, 1)]
+    )
+    assert order_of(read_run(ranked, order="rank")) == {"EP1000000A1": [row[1] for row in rows]}
