@@ -41,6 +41,7 @@ from patent_mteb.tasks.evidence import CARD, card_digest
 from patent_mteb.tasks.verification import ContradictionError, check_entry, check_queries, evidence_of, part_of
 
 __all__ = ["Collected", "ReportError", "collect"]
+_LIMIT = ".limit"
 _AGAIN = "delete the file and run the task again"
 _LAST_DATE = 253_402_300_799.0  # seconds from 1970 to the end of the year 9999
 
@@ -122,10 +123,12 @@ def collect(folder: Path) -> Collected:
     if not reader.survey.places:
         found = ["no results (no folder <organisation>__<model>/<revision>)", *map(visible, messages)]
         raise DataError("; ".join(found).rstrip("."), path=folder, remedy="name the folder of 'patent-mteb run'")
-    for task, count in sorted(reader.unknown.items()):
-        reader.survey.exclude_as(
-            f"{count} result{'s' * (count > 1)} of {task} left out: the suite has no task of this name."
-        )
+    for name, tasks in sorted(reader.unknown.items()):
+        why, n_tasks = "the suite has no task of this name.", len(set(tasks))
+        if name.startswith(_LIMIT):
+            name = f"{n_tasks} task{'s' * (n_tasks > 1)} named <Task>{name}"
+            why = "--limit ran them on some queries and documents. To report these tasks, run them without it."
+        reader.survey.exclude_as(f"{len(tasks)} result{'s' * (len(tasks) > 1)} of {name} left out: {why}")
     without = sum(result.task.kind == "Retrieval" and result.queries is None for result in results)
     if without:
         messages.append(
@@ -158,7 +161,7 @@ class _Reader:
     def __init__(self, found: Survey) -> None:
         self.tasks = suite_tasks()
         self.own = TasksOnOwnData()
-        self.unknown: Counter[str] = Counter()
+        self.unknown: dict[str, list[str]] = {}  # by the end that --limit added to a task's name, or by its name
         self.survey = found
         self.messages, self.exclude = found.messages, found.exclude
         self.contradictions: dict[tuple[str, str], str] = {}
@@ -208,7 +211,7 @@ class _Reader:
         records = (entry.get("data_set") for subsets in entries.values() for entry in subsets)
         task = self.own.task(next(filter(None, records), None)) or self.tasks.get(plain_name(name))
         if task is None:
-            self.unknown[name] += 1
+            self.unknown.setdefault("".join(name.rpartition(_LIMIT)[1:]), []).append(name)
             return
         if not entries.get(task.split):
             self.exclude(path, f"has no scores of the split '{task.split}'", _AGAIN)

@@ -339,3 +339,19 @@ def test_a_reason_is_said_once_with_the_number_of_files():
     ]
     assert by_reason(messages[:2])[0].startswith(f"{paths[0]} and 1 more file: ")
     assert by_reason([]) == []
+
+
+def test_results_with_limit_are_excluded_in_one_line(tmp_path):
+    names = [f"{HEADLINE}.limit20", f"{DAPFAM}.limit20"]
+    for model in ("acme/small", "acme/large"):
+        folder = model_folder(tmp_path, model)
+        path = add(folder, HEADLINE, 0.5)
+        content = json.loads(path.read_text())
+        for name in names[: 1 if model == "acme/large" else 2]:
+            (folder / f"{name}.json").write_text(json.dumps({**content, "task_name": name}))
+    collected = collect(tmp_path)
+    assert one_message(collected, "limit20") == (
+        "3 results of 2 tasks named <Task>.limit20 left out: --limit ran them on some queries and documents."
+        " To report these tasks, run them without it."
+    )
+    assert len(collected.excluded) == 1 and len(collected.results) == 2
