@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
 from rich.text import Text
@@ -262,7 +261,8 @@ def _quoted(word: str) -> str:
 def say(*parts: object) -> None:
     """Print a line without markup, its control characters escaped.
 
-    A narrow terminal breaks it between words, but never within a path. A rich ``Text`` keeps its style.
+    A narrow terminal breaks it between words, but never within a path; the lines that continue it are indented. A rich
+    ``Text`` keeps its style.
     """
     _print(console, parts)
 
@@ -282,6 +282,8 @@ def warn(*parts: object) -> None:
 
 
 def _print(to: Console, parts: Sequence[object]) -> None:
+    from patent_mteb.report.terminal import Hanging
+
     texts = (
         part if isinstance(part, Text) else Text(visible(str(part), lines=not isinstance(part, Path))) for part in parts
     )
@@ -289,5 +291,6 @@ def _print(to: Console, parts: Sequence[object]) -> None:
     if _document is not None:
         _document.notes.append(line.plain)
     is_command = line.plain.startswith("  ") and "patent-mteb " in line.plain  # to copy in one piece
-    unbroken = is_command or any(cell_len(word) > to.width for word in line.plain.split())
-    to.print(line, soft_wrap=unbroken or not (to.is_terminal or "COLUMNS" in os.environ))
+    shown = Hanging(line)
+    unbroken = is_command or shown.least > to.width or not (to.is_terminal or "COLUMNS" in os.environ)
+    to.print(line if unbroken else shown, soft_wrap=unbroken)

@@ -27,8 +27,9 @@ _NAMED = 3
 def answers(source: DataSourceView, jobs: Sequence[Job], overall: Table) -> RenderableType:
     """Return the answers of a data source; ``overall`` is its table over all benchmarks."""
     from rich.console import Group
-    from rich.padding import Padding
     from rich.text import Text
+
+    from patent_mteb.report.terminal import Hanging
 
     names = {run: visible(name) for run, name in names_in_text(source.results).items()}
     shown: list[RenderableType] = []
@@ -40,10 +41,10 @@ def answers(source: DataSourceView, jobs: Sequence[Job], overall: Table) -> Rend
         shown.append(
             title.append(visible(f" ({job.view.name}, {measure_title(job.measure)}{queries})"), "dim not bold")
         )
-        shown += [Padding(Text(line), (0, 0, 0, 2), expand=False) for line in _lines(job, names, whole=not number)]
+        shown += [Hanging(Text(f"  {line}")) for line in _lines(job, names, whole=not number)]
     costly = jobs[0].view if jobs else source  # of the first job, as on the page
     shown.append(_models(source, overall, names, costly.results))
-    shown += [Text(note, "dim") for note in _notes(jobs, overall, names)]
+    shown += [Hanging(Text(note, "dim")) for note in _notes(jobs, overall, names)]
     return Group(*shown, Text(""))
 
 

@@ -34,7 +34,7 @@ def as_terminal(table: Table) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from patent_mteb.report.terminal import Sheet
+    from patent_mteb.report.terminal import Hanging, Sheet
 
     if folded := [visible(column.title) for column in table.columns if column.folded]:
         places = [place for place, column in enumerate(table.columns) if not column.folded]
@@ -52,7 +52,7 @@ def as_terminal(table: Table) -> RenderableType:
         shown += [Text(visible(part.title), "bold"), Sheet(titles, rows, right=right, leading=leading)]
     if len(table.rows) > _TERMINAL_ROWS:
         shown.append(Text(f"{len(table.rows) - _TERMINAL_ROWS} more rows are in the other formats.", "dim"))
-    return Group(*shown, *(Text(visible(note), "dim") for note in table.notes), Text(""))
+    return Group(*shown, *(Hanging(Text(visible(note), "dim")) for note in table.notes), Text(""))
 
 
 def _terminal_cell(cell: Cell, style: str) -> Any:

@@ -34,6 +34,23 @@ def folded(name: str, width: int) -> str:
     return "\n".join(lines)
 
 
+class Hanging:
+    """A text whose broken lines continue with an indent, so that they are read as one."""
+
+    def __init__(self, text: Text) -> None:
+        lines = text.split("\n", allow_blank=True)
+        self.lines = [(line, _GAP + len(line.plain) - len(line.plain.lstrip())) for line in lines]
+        self.least = max(indent + _longest_word(line) for line, indent in self.lines)  # no word is broken
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line, indent in self.lines:
+            first, *_ = line.wrap(console, options.max_width)
+            yield first
+            if rest := line.plain[len(first) :].lstrip():
+                more = line[len(line) - len(rest) :].wrap(console, options.max_width - indent)
+                yield from (Text(" " * indent) + part for part in more)
+
+
 class Sheet:
     def __init__(
         self, titles: Sequence[str], rows: Sequence[Sequence[Text]], *, right: Collection[int] = (), leading: int = 1

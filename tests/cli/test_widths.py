@@ -72,6 +72,14 @@ def test_a_column_that_is_empty_in_all_rows_is_not_printed(printed, capsys):
     assert capsys.readouterr().out.split() == ["task", "IN"], "a table without rows has its titles"
 
 
+def test_a_broken_line_continues_with_an_indent_and_a_path_is_never_broken(printed, capsys):
+    common.say("word " * 20)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("word") and second.startswith("  word") and len(first) <= 80
+    common.say("word", "/" + "x" * 80, "word")
+    assert capsys.readouterr().out == f"word /{'x' * 80} word\n"
+
+
 def test_a_bar_has_space_for_counts_and_the_time_left():
     bar = progress_bar("LensExportCitationRetrieval.local-70d7fc86cd88, org/model-with-a-long-name", 206_000, 0, True)
     shown = bar.format_meter(n=103_000, total=206_000, elapsed=60, ncols=80, prefix=bar.desc, unit="text")

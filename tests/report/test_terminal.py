@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from patent_mteb.report.rendering import as_csv, as_markdown, as_terminal
-from patent_mteb.report.terminal import Sheet, folded
+from patent_mteb.report.terminal import Hanging, Sheet, folded
 
 MODELS = names(5)
 TASKS = ("PatentCitationRetrieval", "WIPOATRespiratoryClassification.NoDWPI")
@@ -95,3 +95,15 @@ def test_the_front_table_fits_80_columns_in_three_lines_a_model(tmp_path):
     assert "172 of 172" in " ".join(" ".join(lines[start : start + 5]).split())
     assert any(line.startswith("In the other formats: PatentOpenUS, PatentOpenUSGrants.") for line in lines)
     assert "patentopenus" in as_csv(front).partition("\n")[0] and "PatentOpenUS" in as_markdown(front)
+
+
+def test_the_lines_that_continue_a_sentence_are_indented():
+    said = Text("patent-mteb: a sentence of many words that is broken\n  item: a name and what it has", "bold")
+    assert shown(Hanging(said), 24).splitlines() == [
+        "patent-mteb: a sentence ",
+        "  of many words that is ",
+        "  broken",
+        "  item: a name and what ",
+        "    it has",
+    ]
+    assert shown(Hanging(Text("")), 24) == "\n" and Hanging(said).least == 14
