@@ -102,7 +102,7 @@ def _models(source: DataSourceView, overall: Table, names: Mapping[str, str], co
         *(f"{device} hours" for device in devices),
         *["GB"] * has_sizes,
     ]
-    return Sheet(titles, rows, right=range(1, len(titles)))
+    return Sheet(titles, rows, right=range(1, len(titles)), spare=range(2, 2 + len(heads)))
 
 
 def _notes(jobs: Sequence[Job], overall: Table, names: Mapping[str, str]) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Tables on a terminal, as wide as it is, with every name and number in full.
 
 Cells break between words only. A table that is still too wide is stacked: the leading cells of a row are on a line of
-their own, the other columns on the lines below.
+their own, the other columns on the lines below. Spare columns are named below the table where a row would have more
+than two lines.
 """
 
 from __future__ import annotations
@@ -53,9 +54,15 @@ class Hanging:
 
 class Sheet:
     def __init__(
-        self, titles: Sequence[str], rows: Sequence[Sequence[Text]], *, right: Collection[int] = (), leading: int = 1
+        self,
+        titles: Sequence[str],
+        rows: Sequence[Sequence[Text]],
+        *,
+        right: Collection[int] = (),
+        leading: int = 1,
+        spare: Sequence[int] = (),
     ) -> None:
-        self.rows, self.right, self.leading = rows, frozenset(right), min(leading, len(titles) - 1)
+        self.rows, self.right, self.leading, self.spare = rows, frozenset(right), min(leading, len(titles) - 1), spare
         self.cells = [[row[place] for row in rows] for place in range(len(titles))]
         self.titles = list(titles)
         for place in right:  # not wider than the numbers below
@@ -63,14 +70,29 @@ class Sheet:
             self.titles[place] = folded(titles[place], width)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        every = range(len(self.titles))
-        if self._least(every) > options.max_width:
-            yield from self._stacked(options.max_width)
-            return
-        table = self._table(every, self._widths(every, options.max_width), header=True)
-        for row in self.rows:
-            table.add_row(*row)
-        yield table
+        kept, width = self._kept(options.max_width), options.max_width
+        if self._least(kept) > width:
+            yield from self._stacked(kept, width)
+        else:
+            table = self._table(kept, self._widths(kept, width), header=True)
+            for row in self.rows:
+                table.add_row(*(row[place] for place in kept))
+            yield table
+        if missing := ", ".join(self.titles[place] for place in self.spare if place not in kept):
+            yield Hanging(Text(f"On a wider terminal, or with --every-table: {missing}.", "dim"))
+
+    def _kept(self, width: int) -> list[int]:
+        """Return all columns or, where a row has three lines, those on one line if these are most, or on two."""
+        n = len(self.spare)
+        tried = [(2, n), *((1, left) for left in range(n, n // 2, -1)), *((2, left) for left in range(n, 0, -1))]
+        for n_lines, left in tried:
+            kept = [place for place in range(len(self.titles)) if place not in self.spare[left:]]
+            if self._lines(kept, width) <= n_lines:
+                break
+        return kept
+
+    def _lines(self, places: Sequence[int], width: int) -> int:
+        return 1 if self._least(places) <= width else 1 + len(self._chunks(places, width - _GAP))
 
     def _least(self, places: Sequence[int]) -> int:
         """Return the smallest width of some columns next to each other."""
@@ -102,17 +124,17 @@ class Sheet:
             table.add_column(title, justify=justify, width=width, overflow="fold")  # type: ignore[arg-type]
         return table
 
-    def _chunks(self, width: int) -> list[list[int]]:
+    def _chunks(self, places: Sequence[int], width: int) -> list[list[int]]:
         """Return the columns after the leading ones, in groups that fit the width."""
         chunks: list[list[int]] = [[]]
-        for place in range(self.leading, len(self.titles)):
+        for place in places[self.leading :]:
             if chunks[-1] and self._least([*chunks[-1], place]) > width:
                 chunks.append([])
             chunks[-1].append(place)
         return chunks
 
-    def _stacked(self, width: int) -> Iterator[Text | Padding]:
-        lines = [(places, self._widths(places, width - _GAP)) for places in self._chunks(width - _GAP)]
+    def _stacked(self, kept: Sequence[int], width: int) -> Iterator[Text | Padding]:
+        lines = [(places, self._widths(places, width - _GAP)) for places in self._chunks(kept, width - _GAP)]
         heads = [Text(title, "bold") for title in self.titles]
         for row in (heads, *self.rows):
             yield self._head(row[: self.leading], width)

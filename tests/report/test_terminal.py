@@ -107,3 +107,30 @@ def test_the_lines_that_continue_a_sentence_are_indented():
         "    it has",
     ]
     assert shown(Hanging(Text("")), 24) == "\n" and Hanging(said).least == 14
+
+
+BENCHMARKS = ("WIPO-AT", "DAPFAM", "PatenTEB", "Sophia", "PatentMap", "PatentOpenUS", "PatentOpenUSGrants")
+
+
+@pytest.mark.parametrize(
+    ("n_benchmarks", "name", "width", "n_lines", "spared"),
+    [
+        (7, "model-{}", 120, 1, ()),
+        (7, "model-{}", 80, 1, BENCHMARKS[5:]),
+        (7, f"{'long-' * 9}{{}}", 80, 2, BENCHMARKS[6:]),
+        (5, f"{'long-' * 9}{{}}", 80, 2, ()),
+        (7, "model-{}", 30, 2, BENCHMARKS[1:]),
+    ],
+)
+def test_spare_columns_are_named_where_a_row_would_have_three_lines(n_benchmarks, name, width, n_lines, spared):
+    titles = ["Model", "Rank", *BENCHMARKS[:n_benchmarks], "GB"]
+    numbers = [["12\N{NO-BREAK SPACE}[11,\N{NO-BREAK SPACE}14]", *["0.506"] * n_benchmarks, "8.2"] for _ in range(18)]
+    rows = [[*map(Text, [name.format(at), *row])] for at, row in enumerate(numbers)]
+    made = Sheet(titles, rows, right=range(1, len(titles)), spare=range(2, 2 + n_benchmarks))
+    lines = [line.rstrip() for line in shown(made, width).splitlines()]
+    assert max(map(len, lines)) <= width
+    table, _, note = "\n".join(lines).partition("\nOn a wider ")
+    assert len(table.splitlines()) == n_lines * 19
+    said = f"terminal, or with --every-table: {', '.join(spared)}."
+    assert " ".join(note.split()) == (said if spared else "")
+    assert table.count("0.506") == 18 * (n_benchmarks - len(spared)) and "GB" in table
