@@ -26,9 +26,13 @@ def _best_within(frame: pl.DataFrame, depth: int) -> dict[str, Any]:
     return {} if within.is_empty() else _best(within.filter(pl.col("x") == pl.col("x").max()))
 
 
+def _number(value: float, form: str) -> str:
+    return f"{value:{form}}".replace("-", "−")
+
+
 def _from_to(changes: Sequence[float], form: str = "+z.3f", unit: str = "") -> str:
     """The least and the greatest of sorted changes, once where they are the same in print."""
-    return " to ".join(dict.fromkeys(f"{end:{form}}{unit}".replace("-", "−") for end in (changes[0], changes[-1])))
+    return " to ".join(dict.fromkeys(f"{_number(end, form)}{unit}" for end in (changes[0], changes[-1])))
 
 
 def domains(frame: pl.DataFrame) -> str:
@@ -98,7 +102,7 @@ def disagreement(frame: pl.DataFrame) -> str:
     if pairs.is_empty():
         return ""
     one, other, value = pairs.row(0)
-    return f"{one} and {other} agree least (ρ {value:.2f})"
+    return f"{one} and {other} agree least (ρ {_number(value, 'z.2f')})"
 
 
 def rank_agreements(frame: pl.DataFrame) -> pl.DataFrame:
@@ -184,4 +188,4 @@ def separation(frame: pl.DataFrame) -> str:
 def last_step(frame: pl.DataFrame) -> str:
     """Of one measure."""
     ends = frame.sort("value", "x", "model").row(0, named=True)
-    return f"The lowest value, {ends['value']:.3g}, is that of {ends['model']} at step {ends['x']}"
+    return f"The lowest value, {_number(ends['value'], 'z.3g')}, is that of {ends['model']} at step {ends['x']}"

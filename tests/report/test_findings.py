@@ -66,7 +66,7 @@ SENTENCES = {
             *((model, "z", value) for model, value in zip("abc", (3.0, 1.0, 2.0), strict=True)),
             columns="model group value",
         ),
-        "x and z agree least (ρ -0.50)",
+        "x and z agree least (ρ −0.50)",
     ),
     "zeros": (
         table(
@@ -95,8 +95,8 @@ SENTENCES = {
         "a has the highest SSD / log d, b the highest score",
     ),
     "last_step": (
-        table(("a", 0, 2.0), ("a", 50, 0.25), ("b", 50, 0.5)),
-        "The lowest value, 0.25, is that of a at step 50",
+        table(("a", 0, 2.0), ("a", 50, -0.25), ("b", 50, 0.5)),
+        "The lowest value, −0.25, is that of a at step 50",
     ),
     "fusion": (
         table(("a", 0.0, 0.3), ("a", 0.5, 0.35), ("a", 1.0, 0.34), ("b", 0.5, 0.9)),
