@@ -127,7 +127,7 @@ def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame, value: str) ->
     draw: Any = chart.draw
     about, measure = _described(view, chart)
     title = view.data_source.titled(f"{view.name}: {', '.join(filter(None, (chart.title, about, value)))}")
-    title = "\n".join([title, *([] if chart.facet and not value else _findings(chart, frame).values())])
+    title = "\n".join(filter(None, [title, visible(chart.finding(frame))]))
     label = value if value and chart.facet == "what" else chart.x  # as on the page
     known = {"title": title, "measure": measure, "label": label, "log": chart.log, "lower": chart.lower}
     arguments = {name: known[name] for name in inspect.signature(draw).parameters if name in known}

@@ -79,9 +79,13 @@ def years(frame: pl.DataFrame) -> str:
 
 
 def sections(frame: pl.DataFrame) -> str:
-    """Of one model."""
-    best = frame.sort("value", "query", "corpus", descending=[True, False, False]).row(0, named=True)
-    return f"The score is highest for the query {best['query']} and the corpus {best['corpus']}"
+    """Of the highest score of each model."""
+    ordered = frame.sort("value", "query", "corpus", descending=[True, False, False])
+    firsts = ordered.unique("model", keep="first", maintain_order=True).group_by("query", "corpus").len()
+    query, corpus, count = firsts.sort("len", "query", "corpus", descending=[True, False, False]).row(0)
+    n_models = frame["model"].n_unique()
+    of = f" for {count} of {n_models} models" if n_models > 1 else ""
+    return f"The score is highest for the query {query} and the corpus {corpus}{of}"
 
 
 def in_scope(frame: pl.DataFrame) -> str:
@@ -167,8 +171,12 @@ def retained(frame: pl.DataFrame) -> str:
 
 
 def sizes(frame: pl.DataFrame) -> str:
-    best, largest = _best(frame), frame["x"].max()
-    return "The largest model is the best" if best["x"] == largest else f"The best, {best['model']}, is not the largest"
+    """Of one group of tasks, or of several."""
+    bests = [(_best(group), group["x"].max()) for group in frame.partition_by("group")]
+    count = sum(best["x"] == largest for best, largest in bests)
+    if len(bests) > 1:
+        return f"The largest model is the best in {count} of {len(bests)} groups"
+    return "The largest model is the best" if count else f"The best, {bests[0][0]['model']}, is not the largest"
 
 
 def costs(frame: pl.DataFrame) -> str:

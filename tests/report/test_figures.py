@@ -55,6 +55,17 @@ def test_every_plot_that_there_is_data_for_and_no_other(world):
     assert all("(sample)" in " ".join(plot.figure["title"]["text"]) for plot in drawn.values())
 
 
+def test_panels_together_have_one_sentence(tmp_path):
+    for number in range(3):
+        folder = model_folder(tmp_path, f"acme/m{number}", n_parameters=10 ** (7 + number))
+        for place, task in enumerate((HEADLINE, "WIPOATClaim1ToTACRetrieval", "WIPOATEmergingClassification")):
+            add(folder, task, 0.3 + (0.1 - 0.04 * number) * place + 0.02 * number)
+    drawn = {plot.name: plot.figure["title"]["text"] for plot in figures.draw(collect(tmp_path))}
+    said = {name: " ".join(drawn[f"sample-wipo-at-{name}"]) for name in ("sections", "scale")}
+    assert said["sections"].endswith("highest for the query Claim1 and the corpus TAC for 3 of 3 models")
+    assert said["scale"].endswith("The largest model is the best in 0 of 2 groups")
+
+
 @pytest.mark.slow
 def test_data_sources_are_never_in_one_plot(tmp_path):
     add(model_folder(tmp_path, "acme/small"), HEADLINE, 0.1, slices={"in": 0.2, "out": 0.1})

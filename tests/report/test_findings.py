@@ -13,6 +13,8 @@ def table(*rows, columns="model x value"):
     return pl.DataFrame(rows, columns.split(), orient="row")
 
 
+SIZES = "model x value group"
+LARGER = (("a", 1e6, 0.3), ("b", 2e6, 0.4))
 SENTENCES = {
     "domains": (
         table(("a", "IN", 0.5), ("a", "OUT", 0.4), ("b", "IN", 0.4), ("b", "OUT", 0.1), columns="model group value"),
@@ -106,7 +108,7 @@ SENTENCES = {
         table(("a", 64, 80.0), ("a", 128, 95.0), ("b", 64, 99.0), ("b", 128, 91.4), ("b", 256, 100.0)),
         "128 dimensions keep 91% of the score or more",
     ),
-    "sizes": (table(("a", 1e6, 0.5), ("b", 2e6, 0.4)), "The best, a, is not the largest"),
+    "sizes": (table(("a", 1e6, 0.5, "A"), ("b", 2e6, 0.4, "A"), columns=SIZES), "The best, a, is not the largest"),
     "costs": (table(("a", 30.0, 0.5), ("b", 2.0, 0.4)), "a is the best and costs 15 times as much as b"),
 }
 
@@ -129,7 +131,20 @@ def test_where_the_numbers_say_nothing_there_is_no_sentence():
     assert findings.retained(table(("a", 64, 80.0))) == ""
     assert findings.domains(table(("a", "IN", 0.0), ("a", "OUT", 0.0), columns="model group value")) == ""
     assert findings.costs(table(("a", 0.0, 0.5), ("b", 2.0, 0.4))) == "a is the best and the cheapest"
-    assert findings.sizes(table(("a", 1e6, 0.3), ("b", 2e6, 0.4))) == "The largest model is the best"
+    assert findings.sizes(table(*((*row, "A") for row in LARGER), columns=SIZES)) == "The largest model is the best"
+
+
+def test_panels_together_have_one_sentence():
+    rows = (
+        ("a", "Title", "TAC", 0.2),
+        ("a", "Claims", "TA", 0.3),
+        ("b", "Title", "TAC", 0.6),
+        ("b", "Claims", "TA", 0.5),
+    )
+    grid = table(*rows, ("c", "Title", "TAC", 0.1), columns="model query corpus value")
+    assert findings.sections(grid) == "The score is highest for the query Title and the corpus TAC for 2 of 3 models"
+    groups = table(*((*row, "A") for row in LARGER), ("a", 1e6, 0.4, "B"), ("b", 2e6, 0.3, "B"), columns=SIZES)
+    assert findings.sizes(groups) == "The largest model is the best in 1 of 2 groups"
 
 
 def test_every_chart_has_a_sentence_and_every_sentence_a_chart():
