@@ -93,7 +93,7 @@ def in_scope(frame: pl.DataFrame) -> str:
     best = _best_within(frame, _SCREEN)
     if not best:
         return ""
-    return f"{best['model']}: {100 * best['value']:.0f}% of the first {best['x']} share the {best['level']}"
+    return f"{best['model']}: {100 * best['value']:.0f}% of the first {best['x']} share the query's {best['level']}"
 
 
 def added(frame: pl.DataFrame) -> str:

@@ -58,7 +58,7 @@ SENTENCES = {
             ("b", 10, 0.6, "section"),
             columns="model x value level",
         ),
-        "a: 70% of the first 10 share the section",
+        "a: 70% of the first 10 share the query's section",
     ),
     "added": (table(("a", -0.01), ("b", 0.0204), columns="model value"), "They change scores by −0.010 to +0.020"),
     "disagreement": (
