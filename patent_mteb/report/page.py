@@ -11,7 +11,6 @@ import gzip
 import html
 import json
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -36,7 +35,7 @@ from patent_mteb.report.records import state_of_data
 from patent_mteb.report.series import is_bm25, names_in_text, without_organisation
 from patent_mteb.report.statistics import Statistics
 from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask, gap_percent
-from patent_mteb.report.words import TERMS, measure_title, visible
+from patent_mteb.report.words import REDEFINED, TERMS, measure_title, visible
 from patent_mteb.tasks import catalogue
 
 KEPT = r"^((ndcg|recall|map|mrr|pres|graded_ndcg)_at_(10|20|100)|inscope.*|section_share.*)$"
@@ -130,10 +129,9 @@ def _deviations(view: BenchmarkView) -> list[str]:
     return list(dict.fromkeys(phrase for own in owners for phrase in own.deviations))
 
 
-def _terms(deviations: Iterable[str]) -> dict[str, str]:
-    """Return the words that deviations define: 'no patent has claims: TAC is title and abstract'."""
-    said = (re.search(r"(\w+) is ([^:;]+)$", phrase) for phrase in deviations)
-    return {found[1]: found[2] for found in said if found and found[1] in TERMS}
+def _redefined(view: BenchmarkView) -> dict[str, tuple[str, str]]:
+    """Return the differences that give a term another meaning, with both."""
+    return {phrase: REDEFINED[phrase] for phrase in _deviations(view) if phrase in REDEFINED}
 
 
 def means_of(table: Table, leaving: Collection[str] = ()) -> list[dict[str, Any]]:
@@ -338,10 +336,10 @@ def payload(
         paired = [_table(by_name["reproduction"])] if name == "real" and "reproduction" in by_name else []
         tab, made = _tab(overall, source.data_source, "front"), front(source, jobs, overall, statistics, numbers)
         made["pairs"] = _pairs(found[name], names_in_text(source.results), numbers)
-        differing = [phrase for view in source.benchmarks for phrase in _deviations(view)]
-        made["terms"] = _terms(differing)
-        texts_of_own = (f"{phrase[:1].upper()}{phrase[1:]}." for phrase in differing if _terms([phrase]))
-        made["banner"] = " ".join([*filter(None, [source.data_source.banner]), *dict.fromkeys(texts_of_own)])
+        redefined = {phrase: pair for view in source.benchmarks for phrase, pair in _redefined(view).items()}
+        made["terms"] = dict(redefined.values())
+        texts_of_own = (f"{phrase[:1].upper()}{phrase[1:]}." for phrase in redefined)
+        made["banner"] = " ".join([*filter(None, [source.data_source.banner]), *texts_of_own])
         tabs.append(tab | made | {"notes": [*made["notes"], *tab["notes"]], "reproduction": paired})
         for view in source.benchmarks:
             summary = by_name[slug(name, view.name)]
@@ -351,7 +349,7 @@ def payload(
             tab = _tab(summary, source.data_source, "benchmark")
             tab |= benchmark_tab(view, summary, statistics, said, numbers, seen, geometries)
             tab |= {"explorers": explorer.of(view), "published": list(map(_table, joined))}
-            tab["terms"] = _terms(_deviations(view))
+            tab["terms"] = dict(_redefined(view).values())
             filled = (_table(table.filled()) for table in (*measures(view), *further))
             tabs.append(tab | {"further": list(filled)})
     dates = sorted(date for date in collected.results["date"] if date)

@@ -80,6 +80,9 @@ TERMS = {
 }
 """Term -> meaning."""
 
+REDEFINED = {"no patent has claims: TAC is title and abstract": ("TAC", "title and abstract")}
+"""A difference that a build records -> the term that has another meaning in its data, and this meaning."""
+
 _PARTS = {"in": "IN", "out": "OUT", "xy": "XY", "a": "A", "knn": "kNN", "mlp": "MLP", "paper": "paper's"}
 """Prefixes of a measure: a slice, a classifier, the paper's protocol."""
 

@@ -21,6 +21,7 @@ from patent_mteb.report.page import page, payload
 from patent_mteb.report.published import tables_with_measured_rows
 from patent_mteb.report.statistics import Statistics, statistics
 from patent_mteb.report.view import read_queries
+from patent_mteb.report.words import REDEFINED
 from patent_mteb.tasks.benchmark import BY_TITLE
 from patent_mteb.tasks.catalogue import suite_tasks
 
@@ -41,6 +42,16 @@ def world(tmp_path_factory):
     large = model_folder(root, "acme/large", n_parameters=335_000_000, **facts([HEADLINE]))
     add(large, "PatentDAPFAMTACToTACRetrieval", 0.31, kind="real", slices={"in": 0.35, "out": 0.05}, more=own)
     return root
+
+
+def test_a_term_has_the_meaning_that_a_difference_states_and_no_phrase_is_parsed(world, monkeypatch):
+    (known,) = REDEFINED
+    said = ["texts are cut: TA is title", known]
+    monkeypatch.setattr("patent_mteb.report.page._deviations", lambda view: said)
+    collected = collect(world)
+    front, *others = payload(collected, Statistics(), tables.build(collected, Statistics()))["tabs"]
+    assert front["terms"] == {"TAC": "title and abstract"} and front["banner"].count("TAC") == 1
+    assert "TA is title" not in front["banner"] and others[0]["terms"] == front["terms"]
 
 
 @pytest.fixture(scope="module")
