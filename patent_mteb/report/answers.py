@@ -109,9 +109,8 @@ def _notes(jobs: Sequence[Job], overall: Table, names: Mapping[str, str]) -> Ite
     runs = [str(row[0].value) for row in overall.rows]
     ranks = [note.partition(" In brackets")[0] for note in overall.notes if note.startswith("Rank:")]
     by = f" by {jobs[0].view.name}" if jobs else ""
-    yield " ".join(
-        [*ranks, f"Hours and GB: of a million patents{by}; a dash was not measured. In brackets: 95% intervals."]
-    )
+    missing = "a dash was not measured, as where the store held all vectors"
+    yield " ".join([*ranks, f"Hours and GB: of a million patents{by}; {missing}. In brackets: 95% intervals."])
     if any(job.pairs for job in jobs):
         yield (
             "Better, best and not distinguishable hold for all pairs of models together (95%); the interval of a"

@@ -235,5 +235,5 @@ def _notes(found: Sequence[Job], baseline: str, runs: int) -> Iterator[str]:
     yield (
         "Hours and GB: of the best model for a million patents, from the texts of the benchmark's tasks that reached"
         " it on its machine, and of the index or its vectors; a fusion costs what its parts cost. A dash was not"
-        " measured."
+        " measured, as where the store held all vectors."
     )
