@@ -37,10 +37,8 @@ class ReportOutcome:
         from rich.text import Text
 
         for item in self.printed:
-            if isinstance(item, str):
-                console.print(Text(item), soft_wrap=True)
-            else:
-                console.print(item)
+            is_text = isinstance(item, str)
+            console.print(Text(item) if is_text else item, soft_wrap=is_text)
 
 
 def run(

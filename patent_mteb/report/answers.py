@@ -95,13 +95,8 @@ def _models(source: DataSourceView, overall: Table, names: Mapping[str, str], co
         shown += [MISSING if amount is None else f"{amount:.2g}" for amount in amounts]
         is_sure = rank.interval and rank.interval[0] == rank.interval[1]
         rows.append([Text(one) for one in (names[run], rank.text + ("" if is_sure else rank.behind), *shown)])
-    titles = [
-        "Model",
-        "Rank",
-        *(view.name for view, _ in heads),
-        *(f"{device} hours" for device in devices),
-        *["GB"] * has_sizes,
-    ]
+    titles = ["Model", "Rank", *(view.name for view, _ in heads), *(f"{device} hours" for device in devices)]
+    titles += ["GB"] * has_sizes
     return Sheet(titles, rows, right=range(1, len(titles)), spare=range(2, 2 + len(heads)))
 
 

@@ -123,15 +123,10 @@ def _pairs(found: Sequence[Job], names: Mapping[str, str], numbers: Mapping[str,
     return rows
 
 
-def _deviations(view: BenchmarkView) -> list[str]:
-    """Return how own data differ from the benchmark whose rules they follow."""
-    owners = [task.own for task in view.benchmark.task_classes if task.own]
-    return list(dict.fromkeys(phrase for own in owners for phrase in own.deviations))
-
-
 def _redefined(view: BenchmarkView) -> dict[str, tuple[str, str]]:
-    """Return the differences that give a term another meaning, with both."""
-    return {phrase: REDEFINED[phrase] for phrase in _deviations(view) if phrase in REDEFINED}
+    """Return how own data differ from the rules that they follow, where this gives a term another meaning."""
+    owners = [task.own for task in view.benchmark.task_classes if task.own]
+    return {phrase: REDEFINED[phrase] for own in owners for phrase in own.deviations if phrase in REDEFINED}
 
 
 def means_of(table: Table, leaving: Collection[str] = ()) -> list[dict[str, Any]]:

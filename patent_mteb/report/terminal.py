@@ -8,7 +8,7 @@ than two lines.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -18,6 +18,9 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
+
+    _Places = Sequence[int]  # of columns
+    _Rows = Sequence[Sequence[Text]]
 
 
 _GAP = 2  # spaces between columns, and before the lines below the head of a row
@@ -54,15 +57,9 @@ class Hanging:
 
 class Sheet:
     def __init__(
-        self,
-        titles: Sequence[str],
-        rows: Sequence[Sequence[Text]],
-        *,
-        right: Collection[int] = (),
-        leading: int = 1,
-        spare: Sequence[int] = (),
+        self, titles: Sequence[str], rows: _Rows, *, right: _Places = (), leading: int = 1, spare: _Places = ()
     ) -> None:
-        self.rows, self.right, self.leading, self.spare = rows, frozenset(right), min(leading, len(titles) - 1), spare
+        self.rows, self.right, self.leading, self.spare = rows, right, min(leading, len(titles) - 1), spare
         self.cells = [[row[place] for row in rows] for place in range(len(titles))]
         self.titles = list(titles)
         for place in right:  # not wider than the numbers below
@@ -71,14 +68,14 @@ class Sheet:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         kept, width = self._kept(options.max_width), options.max_width
-        if self._least(kept) > width:
-            yield from self._stacked(kept, width)
+        if below := self._below(kept, width):
+            yield from self._stacked(below, width)
         else:
             table = self._table(kept, self._widths(kept, width), header=True)
             for row in self.rows:
                 table.add_row(*(row[place] for place in kept))
             yield table
-        if missing := ", ".join(self.titles[place] for place in self.spare if place not in kept):
+        if missing := ", ".join(self.titles[place] for place in self.spare if place not in kept).replace("\n", ""):
             yield Hanging(Text(f"On a wider terminal, or with --every-table: {missing}.", "dim"))
 
     def _kept(self, width: int) -> list[int]:
@@ -87,14 +84,11 @@ class Sheet:
         tried = [(2, n), *((1, left) for left in range(n, n // 2, -1)), *((2, left) for left in range(n, 0, -1))]
         for n_lines, left in tried:
             kept = [place for place in range(len(self.titles)) if place not in self.spare[left:]]
-            if self._lines(kept, width) <= n_lines:
+            if len(self._below(kept, width)) < n_lines:
                 break
         return kept
 
-    def _lines(self, places: Sequence[int], width: int) -> int:
-        return 1 if self._least(places) <= width else 1 + len(self._chunks(places, width - _GAP))
-
-    def _least(self, places: Sequence[int]) -> int:
+    def _least(self, places: _Places) -> int:
         """Return the smallest width of some columns next to each other."""
         return sum(map(self._narrowest, places)) + _GAP * (len(places) - 1)
 
@@ -105,7 +99,7 @@ class Sheet:
         texts = (self.titles[place], *(cell.plain for cell in self.cells[place]))
         return max(cell_len(line) for text in texts for line in text.split("\n"))
 
-    def _widths(self, places: Sequence[int], width: int) -> list[int]:
+    def _widths(self, places: _Places, width: int) -> list[int]:
         """Return the widths of columns: the least of each, then the rest to narrow columns first."""
         widths = {place: min(self._narrowest(place), width) for place in places}
         left = width - sum(widths.values()) - _GAP * (len(places) - 1)
@@ -116,7 +110,7 @@ class Sheet:
             left -= more
         return [widths[place] for place in places]
 
-    def _table(self, places: Sequence[int], widths: Sequence[int], *, header: bool) -> Table:
+    def _table(self, places: _Places, widths: Sequence[int], *, header: bool) -> Table:
         table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=header)
         for place, width in zip(places, widths, strict=True):
             justify = "right" if place in self.right else "left"
@@ -124,17 +118,19 @@ class Sheet:
             table.add_column(title, justify=justify, width=width, overflow="fold")  # type: ignore[arg-type]
         return table
 
-    def _chunks(self, places: Sequence[int], width: int) -> list[list[int]]:
-        """Return the columns after the leading ones, in groups that fit the width."""
+    def _below(self, places: _Places, width: int) -> list[list[int]]:
+        """Return the columns after the leading ones, in groups that fit a line below; none if all fit on one line."""
+        if self._least(places) <= width:
+            return []
         chunks: list[list[int]] = [[]]
         for place in places[self.leading :]:
-            if chunks[-1] and self._least([*chunks[-1], place]) > width:
+            if chunks[-1] and self._least([*chunks[-1], place]) > width - _GAP:
                 chunks.append([])
             chunks[-1].append(place)
         return chunks
 
-    def _stacked(self, kept: Sequence[int], width: int) -> Iterator[Text | Padding]:
-        lines = [(places, self._widths(places, width - _GAP)) for places in self._chunks(kept, width - _GAP)]
+    def _stacked(self, below: Sequence[_Places], width: int) -> Iterator[Text | Padding]:
+        lines = [(places, self._widths(places, width - _GAP)) for places in below]
         heads = [Text(title, "bold") for title in self.titles]
         for row in (heads, *self.rows):
             yield self._head(row[: self.leading], width)

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from patent_mteb import report
+from patent_mteb.data.loading import Own
 from patent_mteb.report import geometries, tables
 from patent_mteb.report.collect import collect
 from patent_mteb.report.model_facts import facts_of_runs
@@ -46,9 +47,10 @@ def world(tmp_path_factory):
 
 def test_a_term_has_the_meaning_that_a_difference_states_and_no_phrase_is_parsed(world, monkeypatch):
     (known,) = REDEFINED
-    said = ["texts are cut: TA is title", known]
-    monkeypatch.setattr("patent_mteb.report.page._deviations", lambda view: said)
+    own = Own("name", "1", "owner", "licence", ("texts are cut: TA is title", known))
     collected = collect(world)
+    for view in (view for source in collected.data_sources.values() for view in source.benchmarks):
+        monkeypatch.setattr(view.benchmark.task_classes[0], "own", own)
     front, *others = payload(collected, Statistics(), tables.build(collected, Statistics()))["tabs"]
     assert front["terms"] == {"TAC": "title and abstract"} and front["banner"].count("TAC") == 1
     assert "TA is title" not in front["banner"] and others[0]["terms"] == front["terms"]
