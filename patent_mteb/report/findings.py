@@ -172,11 +172,10 @@ def retained(frame: pl.DataFrame) -> str:
 
 def sizes(frame: pl.DataFrame) -> str:
     """Of one group of tasks, or of several."""
-    bests = [(_best(group), group["x"].max()) for group in frame.partition_by("group")]
-    count = sum(best["x"] == largest for best, largest in bests)
-    if len(bests) > 1:
-        return f"The largest model is the best in {count} of {len(bests)} groups"
-    return "The largest model is the best" if count else f"The best, {bests[0][0]['model']}, is not the largest"
+    groups = [_best(group)["x"] == group["x"].max() for group in frame.partition_by("group")]
+    if len(groups) > 1:
+        return f"The largest model is the best in {sum(groups)} of {len(groups)} groups"
+    return "The largest model is the best" if all(groups) else f"The best, {_best(frame)['model']}, is not the largest"
 
 
 def costs(frame: pl.DataFrame) -> str:

@@ -118,9 +118,8 @@ def _job(title: str, view: BenchmarkView, task: MeasuredTask, part: str, statist
     known = {run: statistics.of(view.data_source.name, task.name, run, part) for run in scores}
     compared = {run: score for run, score in known.items() if score and score.tied_with_best is not None}
     usable = {run: score for run, score in compared.items() if not scores[run].small}
-    best = sorted(
-        (run for run, score in usable.items() if score.tied_with_best), key=lambda run: usable[run].position or 0
-    )
+    tied = (run for run, score in usable.items() if score.tied_with_best)
+    best = sorted(tied, key=lambda run: usable[run].position or 0)
     pairs = compare_runs(view, task, part, list(usable), statistics.test)
     baseline = _baseline(view, scores, statistics)
     job = Job(title, view, task, part, scores, known, tuple(best), baseline, tuple(pairs))

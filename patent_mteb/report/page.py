@@ -11,6 +11,7 @@ import gzip
 import html
 import json
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -88,16 +89,13 @@ def front(
 ) -> dict[str, Any]:
     runs = [str(row[0].value) for row in overall.rows]
     heads = [(view, view.headline or view.tasks[0]) for view in source.benchmarks]
-    coverage = []
-    for view in source.benchmarks:
-        counts = [len(view.main_scores.get(run, ())) for run in runs]
-        coverage.append({"title": view.name, "of": len(view.benchmark.task_classes), "counts": counts})
+    sizes = ((view, [len(view.main_scores.get(run, ())) for run in runs]) for view in source.benchmarks)
     return {
         "notes": [_ABOUT],
         "runs": [numbers[run] for run in runs],
         "headlines": [_headline(view, task, statistics, runs) for view, task in heads],
         "tasks": [row[-1].value for row in overall.rows],
-        "coverage": coverage,
+        "coverage": [{"title": v.name, "of": len(v.benchmark.task_classes), "counts": counts} for v, counts in sizes],
         "means": means_of(overall),
         "jobs": _jobs(jobs),
     }
@@ -107,8 +105,7 @@ def _jobs(table: Table) -> dict[str, Any]:
     """Return the table of jobs with the keys of its columns, and the intervals of its numbers in full."""
     keys = [column.key for column in table.columns]
     ends = [{key: cell.interval for key, cell in zip(keys, row, strict=True) if cell.interval} for row in table.rows]
-    gap = table.columns[keys.index("gap")].title
-    return _table(table) | {"keys": keys, "ends": ends, "gap": gap}
+    return _table(table) | {"keys": keys, "ends": ends, "gap": table.columns[keys.index("gap")].title}
 
 
 def _pairs(found: Sequence[Job], names: Mapping[str, str], numbers: Mapping[str, int]) -> list[dict[str, Any]]:
@@ -137,13 +134,12 @@ def means_of(table: Table, leaving: Collection[str] = ()) -> list[dict[str, Any]
             continue
         cells = [row[place] for row in table.rows]
         shape = {"key": column.key, "title": column.title, "marked": column.marked, "digits": _digits(cells)}
-        values = {"values": [cell.value for cell in cells], "behind": [cell.behind for cell in cells]}
-        values |= {"missing": [cell.title if cell.value is None else "" for cell in cells]}
+        shape |= {"values": [cell.value for cell in cells], "behind": [cell.behind for cell in cells]}
+        shape |= {"missing": [cell.title if cell.value is None else "" for cell in cells]}
         ends = [_ends(cell.score) for cell in cells]
         least = _distinct_digits(cells) if column.key in ("overall", "score") else 1
         sure = [max(supported_digits(interval), least) for interval in ends]
-        more = {"without": [cell.small for cell in cells], "intervals": ends, "sure": sure}
-        found.append(shape | values | more)
+        found.append(shape | {"without": [cell.small for cell in cells], "intervals": ends, "sure": sure})
     return found
 
 
@@ -238,16 +234,14 @@ def _number(value: float | None) -> float | None:
 
 def _by_slice(view: BenchmarkView) -> tuple[dict[str, Cells], dict[str, Cells], dict[str, Cells]]:
     """Main scores, numbers of queries and marks of too little data, by slice, run and task."""
-    values: dict[str, Cells] = {}
-    counts: dict[str, Cells] = {}
-    small: dict[str, Cells] = {}
+    values, counts, small = (defaultdict[str, Cells](dict) for _ in range(3))
     for row in view.scores.filter(pl.col("main")).iter_rows(named=True):
         key = (row["run"], row["task"])
-        values.setdefault(row["slice"], {})[key] = _number(row["value"])
-        counts.setdefault(row["slice"], {})[key] = row["n_queries"]
+        values[row["slice"]][key] = _number(row["value"])
+        counts[row["slice"]][key] = row["n_queries"]
     for (task, run, part), cell in view.cells.items():
         if cell.small:
-            small.setdefault(part, {})[run, task] = cell.small
+            small[part][run, task] = cell.small
     return values, counts, small
 
 
@@ -269,9 +263,8 @@ def _intervals(view: BenchmarkView, statistics: Statistics) -> dict[str, Cells]:
         cells = found.setdefault(part, {})
         if task not in tasks:
             continue
-        p_best, p_baseline = (
-            None if p is None else float(f"{p:.5g}") for p in (score.p_best_joint, score.p_baseline_joint)
-        )
+        joint = (score.p_best_joint, score.p_baseline_joint)
+        p_best, p_baseline = (None if p is None else float(f"{p:.5g}") for p in joint)
         said = [_number(score.low), _number(score.high), score.tied_with_best, p_best, score.better, p_baseline]
         while said and (said[-1] is None or said[-1] is False):
             said.pop()

@@ -42,7 +42,7 @@ def as_terminal(table: Table) -> RenderableType:
         table = replace(table.with_columns(places), notes=(*table.notes, note), at_once=table.at_once)
     shown: list[RenderableType] = [Text(visible(table.banner), "bold yellow")] if table.banner else []
     for part in table.parts():
-        right = {place for place, column in enumerate(part.columns) if column.numeric}
+        right = [place for place, column in enumerate(part.columns) if column.numeric]
         rows = [
             [_terminal_cell(cell, "cyan" if position in part.emphasised else "") for cell in row]
             for position, row in enumerate(part.rows[:_TERMINAL_ROWS])
