@@ -157,10 +157,9 @@ def check_settings(recipe: str, settings: Sequence[str]) -> tuple[Any, ...]:
 
 _FIXED_MEMORY = 500_000_000  # bytes of a build without records (docs/scale.md)
 _BYTES_PER_PUBLICATION = {"wipo_at": 1_700, "dapfam": 1_900, "patenteb": 2_900, "sophia": 3_500, "patentmap": 2_700}
-_BYTES_PER_PUBLICATION |= dict.fromkeys(OPEN_RECIPES, 1_400)
-"""Memory in addition to the fixed amount: PatenTEB, Sophia and PatentMap by growth, others at a million."""
-_MILLION = 1_000_000  # publications, from which on each needs less, as measured
-_BYTES_BEYOND_A_MILLION = dict.fromkeys(("wipo_at", *OPEN_RECIPES), 700)  # measured at ten million
+_BYTES_PER_PUBLICATION |= dict.fromkeys(OPEN_RECIPES, 2_300)
+"""Memory in addition to the fixed amount: WIPO-AT, DAPFAM and the open benchmarks by 320,000 publications, others by
+the growth of smaller builds (docs/scale.md)."""
 _BYTES_UNMEASURED = 10_000  # an upper estimate for other recipes
 
 
@@ -170,8 +169,7 @@ def within_budget(budget: float | None, recipe: str, publications: int) -> Itera
     if budget is not None:
         name = find(recipe).__name__.rpartition(".")[2]
         each = _BYTES_PER_PUBLICATION.get(name, _BYTES_UNMEASURED)
-        further = max(0, publications - _MILLION) * _BYTES_BEYOND_A_MILLION.get(name, each)
-        needed = _FIXED_MEMORY + each * min(publications, _MILLION) + further
+        needed = _FIXED_MEMORY + each * publications
         memory.refuse_beyond(budget, needed / 1e9, f"a build of {publications:,} publications takes")
     with memory.allowing(budget):
         yield

@@ -29,9 +29,9 @@ def test_a_million_publications_fit_into_four_gigabytes(recipe):
         pass
 
 
-@pytest.mark.parametrize(("recipe", "measured"), [("wipo-at", 8.33), ("open-us", 6.86)])
-def test_ten_million_need_what_was_measured(recipe, measured):
-    assert measured < _enough(recipe, 10_000_000) < measured + 2
+@pytest.mark.parametrize(("recipe", "measured"), [("wipo-at", 1.01), ("dapfam", 0.99), ("open-us", 1.21)])
+def test_320_000_need_what_was_measured(recipe, measured):
+    assert measured < _enough(recipe, 320_000) < measured + 0.3
 
 
 def test_a_budget_that_is_enough_bounds_the_blocks():
